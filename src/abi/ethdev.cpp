@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "abi/ethdev.h"
+
+#include <ethdev_driver.h>
+#include <rte_ethdev.h>
+
+#include <cstdint>
+#include <span>
+
+namespace holdfast::abi {
+namespace {
+
+class RealEthdev final : public Ethdev {
+  public:
+    int info(PortId port, rte_eth_dev_info &info) override { return rte_eth_dev_info_get(port.raw(), &info); }
+    int configure(PortId port, std::uint16_t rx_queues, std::uint16_t tx_queues, const rte_eth_conf &conf) override {
+        return rte_eth_dev_configure(port.raw(), rx_queues, tx_queues, &conf);
+    }
+    int rx_queue_setup(PortId port, QueueId queue, std::uint16_t descriptors, unsigned socket,
+                       const rte_eth_rxconf &conf, rte_mempool *pool) override {
+        return rte_eth_rx_queue_setup(port.raw(), queue.raw(), descriptors, socket, &conf, pool);
+    }
+    int tx_queue_setup(PortId port, QueueId queue, std::uint16_t descriptors, unsigned socket,
+                       const rte_eth_txconf &conf) override {
+        return rte_eth_tx_queue_setup(port.raw(), queue.raw(), descriptors, socket, &conf);
+    }
+    int start(PortId port) override { return rte_eth_dev_start(port.raw()); }
+    int stop(PortId port) override { return rte_eth_dev_stop(port.raw()); }
+    int reset(PortId port) override { return rte_eth_dev_reset(port.raw()); }
+    int rx_queue_run(PortId port, QueueId queue, bool run) override {
+        return run ? rte_eth_dev_rx_queue_start(port.raw(), queue.raw())
+                   : rte_eth_dev_rx_queue_stop(port.raw(), queue.raw());
+    }
+    int tx_queue_run(PortId port, QueueId queue, bool run) override {
+        return run ? rte_eth_dev_tx_queue_start(port.raw(), queue.raw())
+                   : rte_eth_dev_tx_queue_stop(port.raw(), queue.raw());
+    }
+
+    bool can_run_queues(PortId port) override {
+        const eth_dev_ops *ops = rte_eth_devices[port.raw()].dev_ops;
+        return ops != nullptr && ops->rx_queue_start != nullptr && ops->tx_queue_start != nullptr;
+    }
+
+    int set_link(PortId port, bool up) override {
+        return up ? rte_eth_dev_set_link_up(port.raw()) : rte_eth_dev_set_link_down(port.raw());
+    }
+    int link(PortId port, rte_eth_link &link) override { return rte_eth_link_get_nowait(port.raw(), &link); }
+    int stats(PortId port, rte_eth_stats &stats) override { return rte_eth_stats_get(port.raw(), &stats); }
+    int stats_reset(PortId port) override { return rte_eth_stats_reset(port.raw()); }
+    bool is_removed(PortId port) override { return rte_eth_dev_is_removed(port.raw()) != 0; }
+
+    int set_mtu(PortId port, std::uint16_t mtu) override { return rte_eth_dev_set_mtu(port.raw(), mtu); }
+    int mtu(PortId port, std::uint16_t &mtu) override { return rte_eth_dev_get_mtu(port.raw(), &mtu); }
+    bool promiscuous(PortId port) override { return rte_eth_promiscuous_get(port.raw()) == 1; }
+    bool allmulticast(PortId port) override { return rte_eth_allmulticast_get(port.raw()) == 1; }
+    int set_promiscuous(PortId port, bool on) override {
+        return on ? rte_eth_promiscuous_enable(port.raw()) : rte_eth_promiscuous_disable(port.raw());
+    }
+    int set_allmulticast(PortId port, bool on) override {
+        return on ? rte_eth_allmulticast_enable(port.raw()) : rte_eth_allmulticast_disable(port.raw());
+    }
+    int mac(PortId port, rte_ether_addr &mac) override { return rte_eth_macaddr_get(port.raw(), &mac); }
+    // ethdev takes non-const addresses but only reads them; copies keep our own const.
+    int set_default_mac(PortId port, const rte_ether_addr &mac) override {
+        rte_ether_addr copy = mac;
+        return rte_eth_dev_default_mac_addr_set(port.raw(), &copy);
+    }
+    int add_mac(PortId port, const rte_ether_addr &mac, std::uint32_t pool) override {
+        rte_ether_addr copy = mac;
+        return rte_eth_dev_mac_addr_add(port.raw(), &copy, pool);
+    }
+    int remove_mac(PortId port, const rte_ether_addr &mac) override {
+        rte_ether_addr copy = mac;
+        return rte_eth_dev_mac_addr_remove(port.raw(), &copy);
+    }
+    int set_mc_list(PortId port, std::span<const rte_ether_addr> list) override {
+        return rte_eth_dev_set_mc_addr_list(port.raw(), const_cast<rte_ether_addr *>(list.data()),
+                                            static_cast<std::uint32_t>(list.size()));
+    }
+    int set_vlan_filter(PortId port, std::uint16_t vlan, bool on) override {
+        return rte_eth_dev_vlan_filter(port.raw(), vlan, on ? 1 : 0);
+    }
+    int set_vlan_offload(PortId port, int mask) override { return rte_eth_dev_set_vlan_offload(port.raw(), mask); }
+};
+
+} // namespace
+
+Ethdev &real_ethdev() noexcept {
+    // Never destroyed: the host thread may still use it while the process exits.
+    static RealEthdev *const ethdev = new RealEthdev;
+    return *ethdev;
+}
+
+} // namespace holdfast::abi

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "base/ids.h"
+#include "base/result.h"
+
+#include <rte_ethdev.h>
+
+#include <cstdint>
+#include <span>
+
+namespace holdfast::abi {
+
+/// What the control side does to a sub-device's port: ethdev's public functions, as a seam that tests replace. Each answers
+/// what ethdev answers (0 or a negative errno). Called with the virtual port's mutex held; may block as long as the
+/// sub-device's driver does. The port id must be one we own.
+class Ethdev {
+  public:
+    Ethdev() = default;
+    Ethdev(const Ethdev &) = delete;
+    Ethdev &operator=(const Ethdev &) = delete;
+    virtual ~Ethdev() = default;
+
+    virtual int info(PortId port, rte_eth_dev_info &info) = 0;
+    virtual int configure(PortId port, std::uint16_t rx_queues, std::uint16_t tx_queues, const rte_eth_conf &conf) = 0;
+    virtual int rx_queue_setup(PortId port, QueueId queue, std::uint16_t descriptors, unsigned socket,
+                               const rte_eth_rxconf &conf, rte_mempool *pool) = 0;
+    virtual int tx_queue_setup(PortId port, QueueId queue, std::uint16_t descriptors, unsigned socket,
+                               const rte_eth_txconf &conf) = 0;
+    virtual int start(PortId port) = 0;
+    virtual int stop(PortId port) = 0;
+    virtual int reset(PortId port) = 0;
+    virtual int rx_queue_run(PortId port, QueueId queue, bool run) = 0;
+    virtual int tx_queue_run(PortId port, QueueId queue, bool run) = 0;
+    /// Can its queues be started and stopped one by one?
+    [[nodiscard]] virtual bool can_run_queues(PortId port) = 0;
+
+    virtual int set_link(PortId port, bool up) = 0;
+    /// Without waiting for the link to come up.
+    virtual int link(PortId port, rte_eth_link &link) = 0;
+    virtual int stats(PortId port, rte_eth_stats &stats) = 0;
+    virtual int stats_reset(PortId port) = 0;
+    [[nodiscard]] virtual bool is_removed(PortId port) = 0;
+
+    virtual int set_mtu(PortId port, std::uint16_t mtu) = 0;
+    virtual int mtu(PortId port, std::uint16_t &mtu) = 0;
+    [[nodiscard]] virtual bool promiscuous(PortId port) = 0;
+    [[nodiscard]] virtual bool allmulticast(PortId port) = 0;
+    virtual int set_promiscuous(PortId port, bool on) = 0;
+    virtual int set_allmulticast(PortId port, bool on) = 0;
+    virtual int mac(PortId port, rte_ether_addr &mac) = 0;
+    virtual int set_default_mac(PortId port, const rte_ether_addr &mac) = 0;
+    virtual int add_mac(PortId port, const rte_ether_addr &mac, std::uint32_t pool) = 0;
+    virtual int remove_mac(PortId port, const rte_ether_addr &mac) = 0;
+    virtual int set_mc_list(PortId port, std::span<const rte_ether_addr> list) = 0;
+    virtual int set_vlan_filter(PortId port, std::uint16_t vlan, bool on) = 0;
+    virtual int set_vlan_offload(PortId port, int mask) = 0;
+};
+
+/// The real one. Lives as long as the process.
+[[nodiscard]] Ethdev &real_ethdev() noexcept;
+
+} // namespace holdfast::abi

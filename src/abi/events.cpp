@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "abi/events.h"
+
+#include "base/ids.h"
+#include "base/result.h"
+
+#include <ethdev_driver.h>
+#include <rte_ethdev.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <mutex>
+#include <thread>
+
+namespace holdfast::abi {
+namespace {
+
+struct Entry {
+    std::atomic<PortListener *> listener{nullptr};
+    std::atomic<std::uint32_t> inside{0}; ///< callbacks under way
+};
+
+std::array<Entry, RTE_MAX_ETHPORTS> g_ports;
+
+/// Set while this thread probes a sub-device: NEW is raised by the probing thread itself.
+thread_local Adoption *t_adoption = nullptr;
+
+int on_event(std::uint16_t port, rte_eth_event_type event, void *, void *) noexcept {
+    if (event == RTE_ETH_EVENT_NEW) {
+        if (t_adoption != nullptr)
+            t_adoption->on_new(port);
+        return 0;
+    }
+    if (port >= g_ports.size())
+        return 0;
+    Entry &entry = g_ports[port];
+    // pairs: listener-dekker (unlisten). Either we see the listener gone, or unlisten() sees us inside.
+    entry.inside.fetch_add(1, std::memory_order_seq_cst);
+    if (PortListener *listener = entry.listener.load(std::memory_order_seq_cst); listener != nullptr) {
+        switch (event) {
+        case RTE_ETH_EVENT_INTR_RMV:
+            listener->on_removal();
+            break;
+        case RTE_ETH_EVENT_DESTROY:
+            listener->on_destroy();
+            break;
+        case RTE_ETH_EVENT_INTR_LSC:
+            listener->on_link_change();
+            break;
+        default:
+            break;
+        }
+    }
+    // pairs: listener-leave (unlisten).
+    entry.inside.fetch_sub(1, std::memory_order_release);
+    return 0;
+}
+
+} // namespace
+
+Status register_events() noexcept {
+    static std::mutex mutex;
+    static bool done = false;
+    const std::lock_guard held(mutex);
+    if (done)
+        return {};
+    for (const rte_eth_event_type event :
+         {RTE_ETH_EVENT_NEW, RTE_ETH_EVENT_INTR_RMV, RTE_ETH_EVENT_DESTROY, RTE_ETH_EVENT_INTR_LSC})
+        if (const int rc = rte_eth_dev_callback_register(RTE_ETH_ALL, event, on_event, nullptr); rc != 0)
+            return {rc, "register for the events of ports"};
+    done = true;
+    return {};
+}
+
+void listen(PortId port, PortListener &listener) noexcept {
+    // pairs: listener-dekker (on_event).
+    g_ports.at(port.raw()).listener.store(&listener, std::memory_order_seq_cst);
+}
+
+void unlisten(PortId port) noexcept {
+    Entry &entry = g_ports.at(port.raw());
+    // pairs: listener-dekker (on_event). pairs: listener-leave (on_event).
+    entry.listener.store(nullptr, std::memory_order_seq_cst);
+    while (entry.inside.load(std::memory_order_seq_cst) != 0)
+        std::this_thread::yield();
+}
+
+Adoption::Adoption(std::uint64_t owner, const char *owner_name) noexcept
+    : owner_(owner), owner_name_(owner_name), outer_(t_adoption) {
+    t_adoption = this;
+}
+
+Adoption::~Adoption() {
+    t_adoption = outer_;
+}
+
+void Adoption::on_new(std::uint16_t port) noexcept {
+    if (port_.valid() || port >= RTE_MAX_ETHPORTS || rte_eth_devices[port].device == nullptr)
+        return; // a driver that announces a port before it is complete, or a further port of the device
+    rte_eth_dev_owner owner{};
+    owner.id = owner_;
+    std::snprintf(owner.name, sizeof(owner.name), "%s", owner_name_);
+    if (rte_eth_dev_owner_set(port, &owner) == 0)
+        port_ = PortId{port};
+}
+
+} // namespace holdfast::abi

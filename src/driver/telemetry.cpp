@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "driver/telemetry.h"
+
+#include "base/ids.h"
+#include "base/result.h"
+#include "hotplug/host_thread.h"
+#include "port/virtual_port.h"
+
+#include <rte_errno.h>
+#include <rte_telemetry.h>
+
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <thread>
+
+namespace holdfast {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kPatience = 2s;
+constexpr auto kLook = 2ms;
+
+/// Reads a number up to `end` or the next comma, and steps over the comma.
+template <class T> std::optional<T> take_number(std::string_view &text) {
+    const std::string_view part = text.substr(0, text.find(','));
+    T value{};
+    const auto [end, ec] = std::from_chars(part.data(), part.data() + part.size(), value);
+    if (ec != std::errc{} || end != part.data() + part.size())
+        return {};
+    text.remove_prefix(part.size() == text.size() ? part.size() : part.size() + 1);
+    return value;
+}
+
+struct Address {
+    PortId port;
+    SubIndex sub;
+};
+
+std::optional<PortId> read_port(const char *params) {
+    std::string_view text = params != nullptr ? params : "";
+    const auto port = take_number<std::uint16_t>(text);
+    return port && text.empty() ? std::optional(PortId{*port}) : std::nullopt;
+}
+
+std::optional<Address> read_address(const char *params) {
+    std::string_view text = params != nullptr ? params : "";
+    const auto port = take_number<std::uint16_t>(text);
+    const auto sub = take_number<std::uint8_t>(text);
+    if (!port || !sub || !text.empty())
+        return {};
+    return Address{PortId{*port}, SubIndex{*sub}};
+}
+
+int answer(rte_tel_data *data, const Status &status, const char *done) {
+    rte_tel_data_start_dict(data);
+    rte_tel_data_add_dict_int(data, "status", status.code());
+    const std::string text = status.ok() ? done : std::string("cannot ") + status.what() + ": " + rte_strerror(-status.code());
+    rte_tel_data_add_dict_string(data, "message", text.c_str());
+    return 0;
+}
+
+constexpr Status kNoPort{-ENODEV, "find a Holdfast port with that id"};
+constexpr Status kBadParams{-EINVAL, "read the parameters: PORT,SUB"};
+
+/// Carries out a request on a sub-device, then waits until `settled` says that the host thread is done with it.
+template <class Request, class Settled>
+int command(const char *params, rte_tel_data *data, const char *done, Request request, Settled settled) {
+    const auto address = read_address(params);
+    if (!address)
+        return answer(data, kBadParams, "");
+    HostThread &host = HostThread::get();
+    Status status = kNoPort;
+    host.with(address->port, [&](VirtualPort &port) { status = request(port, address->sub); });
+    const auto until = std::chrono::steady_clock::now() + kPatience;
+    while (status.ok()) {
+        bool over = true;
+        host.with(address->port, [&](VirtualPort &port) { over = settled(port.describe().subs.at(address->sub.raw())); });
+        if (over)
+            break;
+        if (std::chrono::steady_clock::now() >= until)
+            status = {-EINPROGRESS, "see it done yet; it goes on"};
+        std::this_thread::sleep_for(kLook);
+    }
+    return answer(data, status, done);
+}
+
+int list(const char *, const char *, rte_tel_data *data) noexcept {
+    rte_tel_data_start_array(data, RTE_TEL_INT_VAL);
+    HostThread::get().each([&](const VirtualPort &port) { rte_tel_data_add_array_int(data, port.id().raw()); });
+    return 0;
+}
+
+rte_tel_data *describe(const VirtualPort::SubInfo &sub, std::size_t index) {
+    rte_tel_data *out = rte_tel_data_alloc();
+    if (out == nullptr)
+        return nullptr;
+    rte_tel_data_start_dict(out);
+    rte_tel_data_add_dict_int(out, "index", static_cast<std::int64_t>(index));
+    rte_tel_data_add_dict_string(out, "devargs", sub.devargs.c_str());
+    rte_tel_data_add_dict_string(out, "name", sub.devargs.substr(0, sub.devargs.find(',')).c_str());
+    rte_tel_data_add_dict_string(out, "state", sub.state.c_str());
+    rte_tel_data_add_dict_int(out, "wanted", sub.wanted ? 1 : 0);
+    rte_tel_data_add_dict_int(out, "active", sub.active ? 1 : 0);
+    rte_tel_data_add_dict_int(out, "port_id", sub.port.valid() ? sub.port.raw() : -1);
+    rte_tel_data_add_dict_string(out, "reason", sub.reason.c_str());
+    rte_tel_data_add_dict_uint(out, "plugins", sub.plugins);
+    rte_tel_data_add_dict_uint(out, "removals", sub.removals);
+    rte_tel_data_add_dict_uint(out, "rx_packets", sub.stats.ipackets);
+    rte_tel_data_add_dict_uint(out, "tx_packets", sub.stats.opackets);
+    return out;
+}
+
+int info(const char *, const char *params, rte_tel_data *data) noexcept {
+    const auto id = read_port(params);
+    bool found = false;
+    if (id)
+        found = HostThread::get().with(*id, [&](VirtualPort &port) {
+            const VirtualPort::Info about = port.describe();
+            rte_tel_data_start_dict(data);
+            rte_tel_data_add_dict_string(data, "name", about.name.c_str());
+            rte_tel_data_add_dict_int(data, "active", about.active.valid() ? about.active.raw() : -1);
+            rte_tel_data_add_dict_uint(data, "switches", about.switches);
+            rte_tel_data_add_dict_uint(data, "tx_refused_bursts", about.refused);
+            rte_tel_data *subs = rte_tel_data_alloc();
+            if (subs == nullptr)
+                return;
+            rte_tel_data_start_array(subs, RTE_TEL_CONTAINER);
+            for (std::size_t i = 0; i < about.subs.size(); i++)
+                if (rte_tel_data *sub = describe(about.subs[i], i); sub != nullptr)
+                    rte_tel_data_add_array_container(subs, sub, 0);
+            rte_tel_data_add_dict_container(data, "subs", subs, 0);
+        });
+    return found ? 0 : answer(data, id ? kNoPort : Status{-EINVAL, "read the parameter: PORT"}, "");
+}
+
+int make_active(const char *, const char *params, rte_tel_data *data) noexcept {
+    return command(
+        params, data, "switched", [](VirtualPort &port, SubIndex sub) { return port.make_active(sub); },
+        [](const VirtualPort::SubInfo &) { return true; });
+}
+
+int remove(const char *, const char *params, rte_tel_data *data) noexcept {
+    return command(
+        params, data, "removed", [](VirtualPort &port, SubIndex sub) { return port.remove_by_hand(sub); },
+        [](const VirtualPort::SubInfo &sub) { return sub.state == "absent"; });
+}
+
+int plug(const char *, const char *params, rte_tel_data *data) noexcept {
+    return command(
+        params, data, "plugged", [](VirtualPort &port, SubIndex sub) { return port.plug_by_hand(sub); },
+        [](const VirtualPort::SubInfo &sub) { return sub.joined; });
+}
+
+} // namespace
+
+void register_telemetry() {
+    static const bool once = [] {
+        rte_telemetry_register_cmd("/holdfast/list", list, "Lists the Holdfast ports. No parameter.");
+        rte_telemetry_register_cmd("/holdfast/info", info, "Shows a Holdfast port and its sub-devices. Parameter: PORT");
+        rte_telemetry_register_cmd("/holdfast/switch", make_active, "Makes a sub-device active. Parameters: PORT,SUB");
+        rte_telemetry_register_cmd("/holdfast/remove", remove, "Removes a sub-device by hand. Parameters: PORT,SUB");
+        rte_telemetry_register_cmd("/holdfast/plug", plug, "Lets a removed sub-device back in. Parameters: PORT,SUB");
+        return true;
+    }();
+    (void)once;
+}
+
+} // namespace holdfast

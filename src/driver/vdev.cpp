@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "abi/bus.h"
+#include "abi/driver_abi.h"
+#include "abi/ethdev.h"
+#include "abi/events.h"
+#include "abi/log.h"
+#include "base/result.h"
+#include "base/scope.h"
+#include "driver/devargs.h"
+#include "driver/ops.h"
+#include "driver/telemetry.h"
+#include "hotplug/host_thread.h"
+#include "port/capabilities.h"
+#include "port/config.h"
+#include "port/virtual_port.h"
+
+#include <ethdev_vdev.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+#include <rte_malloc.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace holdfast {
+namespace {
+
+const char *name_of(const rte_vdev_device &vdev) noexcept {
+    return rte_dev_name(&vdev.device);
+}
+
+Status attach_secondary(rte_vdev_device &vdev) {
+    rte_eth_dev *dev = rte_eth_dev_attach_secondary(name_of(vdev));
+    if (dev == nullptr)
+        return {-ENODEV, "find the primary process's port"};
+    dev->device = &vdev.device;
+    install_secondary(*dev);
+    rte_eth_dev_probing_finish(dev);
+    return {};
+}
+
+/// The checks of our own picture of DPDK's structs: once, on the first port.
+Status check_once(rte_eth_dev &dev, const rte_vdev_device &vdev) {
+    static bool good = false;
+    if (good)
+        return {};
+    Status s = abi::check_layout(dev, vdev);
+    good = s.ok();
+    return s;
+}
+
+Status create(rte_vdev_device &vdev, Config config) {
+    rte_eth_dev *dev = rte_eth_dev_allocate(name_of(vdev));
+    if (dev == nullptr)
+        return {-EEXIST, "allocate a port"}; // ethdev has said why: the name is taken, or there are too many ports
+    OnFailure release([&]() noexcept { (void)rte_eth_dev_release_port(dev); });
+    dev->device = &vdev.device;
+    dev->data->numa_node = vdev.device.numa_node;
+    dev->data->dev_flags = RTE_ETH_DEV_INTR_LSC | RTE_ETH_DEV_AUTOFILL_QUEUE_XSTATS;
+    if (Status s = check_once(*dev, vdev); !s.ok())
+        return s;
+    if (Status s = abi::register_events(); !s.ok())
+        return s;
+    HostThread &host = HostThread::get();
+    if (Status s = host.run(); !s.ok())
+        return s;
+    // ethdev frees it with the port, so it has to be DPDK's memory.
+    dev->data->mac_addrs = static_cast<rte_ether_addr *>(
+        rte_zmalloc_socket("holdfast_macs", sizeof(rte_ether_addr) * kMaxMacs, 0, vdev.device.numa_node));
+    if (dev->data->mac_addrs == nullptr)
+        return {-ENOMEM, "get memory for MAC addresses"};
+
+    auto port = std::make_unique<VirtualPort>(*dev, std::move(config), abi::real_ethdev(), abi::real_bus(), host);
+    dev->process_private = port.get();
+    install(*dev);
+    if (Status s = port->begin(); !s.ok()) {
+        dev->process_private = nullptr;
+        return s;
+    }
+    host.add(*port.release());
+    register_telemetry();
+    release.success();
+    rte_eth_dev_probing_finish(dev);
+    return {};
+}
+
+int probe(rte_vdev_device *vdev) noexcept {
+    try {
+        Status s;
+        if (rte_eal_process_type() == RTE_PROC_SECONDARY) {
+            s = attach_secondary(*vdev);
+        } else {
+            const rte_devargs *given = rte_dev_devargs(&vdev->device);
+            Config config;
+            if (const std::optional<std::string> wrong =
+                    parse_devargs(given != nullptr && given->args != nullptr ? given->args : "", config)) {
+                HOLDFAST_LOG(ERR, "%s: cannot read the arguments: %s", name_of(*vdev), wrong->c_str());
+                return -EINVAL;
+            }
+            s = create(*vdev, std::move(config));
+        }
+        if (!s.ok())
+            HOLDFAST_LOG(ERR, "%s: cannot %s: %s", name_of(*vdev), s.what(), rte_strerror(-s.code()));
+        return s.code();
+    } catch (const std::exception &) {
+        return -ENOMEM;
+    }
+}
+
+int remove(rte_vdev_device *vdev) noexcept {
+    rte_eth_dev *dev = rte_eth_dev_allocated(name_of(*vdev));
+    if (dev == nullptr)
+        return 0; // closed before
+    if (rte_eal_process_type() == RTE_PROC_SECONDARY)
+        return rte_eth_dev_release_port(dev);
+    // The application did not close the port. The bus holds its lock around us, or (rte_eal_cleanup) walks its list with the
+    // next device in hand: so we do not wait for the host thread, and that one device stays in the list.
+    if (dev->data->dev_started != 0)
+        (void)rte_eth_dev_stop(dev->data->port_id);
+    const int rc = dismantle(*dev, abi::Wait::kBriefly, vdev->next.tqe_next);
+    const int released = rte_eth_dev_release_port(dev);
+    return rc != 0 ? rc : released;
+}
+
+rte_vdev_driver g_driver = [] {
+    rte_vdev_driver driver{};
+    driver.driver.name = "net_holdfast";
+    driver.probe = probe;
+    driver.remove = remove;
+    return driver;
+}();
+
+/// At load. A driver that is not registered leaves the process as it was: its devices are then unknown to the bus.
+[[gnu::constructor]] void load() noexcept {
+    abi::register_log("pmd.net.holdfast");
+    if (const Status s = abi::check_version(); !s.ok()) {
+        std::fprintf(stderr, "net_holdfast is not available: cannot %s\n", s.what());
+        return;
+    }
+    rte_vdev_register(&g_driver);
+    if (abi::registered_twice(g_driver)) {
+        rte_vdev_unregister(&g_driver);
+        std::fprintf(stderr, "net_holdfast is loaded already: this second copy of the driver stays unused\n");
+    }
+}
+
+[[gnu::destructor]] void unload() noexcept {
+    HostThread::get().stop();
+}
+
+} // namespace
+} // namespace holdfast
+
+// What dpdk-pmdinfo.py looks for in the module's read-only data.
+extern "C" [[gnu::used]] const char holdfast_pmd_info[];
+const char holdfast_pmd_info[] =
+    "PMD_INFO_STRING= {\"name\" : \"net_holdfast\", \"params\" : \"dev(<devargs>) mac=<mac> hotplug_poll=<ms>\", "
+    "\"kmod\" : \"\", \"pci_ids\" : []}";

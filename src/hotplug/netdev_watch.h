@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <functional>
+
+namespace holdfast {
+
+/// Hears from the kernel when network interfaces of this network namespace disappear: ethdev calls on a port over such an
+/// interface go on to answer "fine". One thread.
+class NetdevWatch {
+  public:
+    NetdevWatch() = default;
+    ~NetdevWatch();
+    NetdevWatch(const NetdevWatch &) = delete;
+    NetdevWatch &operator=(const NetdevWatch &) = delete;
+
+    /// Starts to listen, in the network namespace of the calling thread. False: no such socket here; poll instead.
+    bool open() noexcept;
+    /// To wait on; -1 when not open.
+    [[nodiscard]] int fd() const noexcept { return fd_; }
+
+    enum class Heard { kAll, kMissed };
+    /// Reads all waiting messages and calls `gone` with the index of each interface that disappeared. kMissed: the kernel
+    /// dropped some, so look at everything. Messages that are not the kernel's, or malformed, are ignored.
+    Heard read(const std::function<void(unsigned)> &gone);
+
+  private:
+    int fd_ = -1;
+};
+
+} // namespace holdfast

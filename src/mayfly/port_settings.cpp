@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What an application sets. The simulated hardware remembers it and does nothing else with it: no packet is filtered.
+#include "mayfly/link.h"
+#include "mayfly/port.h"
+
+#include <cstring>
+
+namespace holdfast::mayfly {
+namespace {
+
+Mac to_mac(const rte_ether_addr &address) noexcept {
+    Mac mac{};
+    std::memcpy(mac.data(), address.addr_bytes, mac.size());
+    return mac;
+}
+
+} // namespace
+
+Status Port::promiscuous_enable() {
+    device_.settings([](Settings &s) { s.promiscuous = true; });
+    return {};
+}
+
+Status Port::promiscuous_disable() {
+    device_.settings([](Settings &s) { s.promiscuous = false; });
+    return {};
+}
+
+Status Port::allmulticast_enable() {
+    device_.settings([](Settings &s) { s.allmulticast = true; });
+    return {};
+}
+
+Status Port::allmulticast_disable() {
+    device_.settings([](Settings &s) { s.allmulticast = false; });
+    return {};
+}
+
+void Port::mac_remove(std::uint32_t slot) {
+    device_.settings([slot](Settings &s) { s.macs.erase(slot); });
+}
+
+Status Port::mac_add(rte_ether_addr *mac, std::uint32_t slot, std::uint32_t /*pool*/) {
+    if (slot >= config_.max_macs)
+        return {-ENOSPC, "add a MAC address: no such slot"};
+    device_.settings([&](Settings &s) {
+        if (slot == 0)
+            s.mac = to_mac(*mac);
+        else
+            s.macs[slot] = to_mac(*mac);
+    });
+    return {};
+}
+
+Status Port::mac_set(rte_ether_addr *mac) {
+    return device_.settings([&](Settings &s) -> Status {
+        if (!config_.live_mac && s.started)
+            return {-EBUSY, "set the MAC address: not while started (live_mac=0)"};
+        s.mac = to_mac(*mac);
+        return {};
+    });
+}
+
+Status Port::mc_list(rte_ether_addr *list, std::uint32_t count) {
+    if (count > config_.max_macs)
+        return {-ENOSPC, "set the multicast list: it is too long"};
+    device_.settings([&](Settings &s) {
+        s.mc_macs.clear();
+        for (std::uint32_t i = 0; i < count; i++)
+            s.mc_macs.push_back(to_mac(list[i]));
+    });
+    return {};
+}
+
+Status Port::mtu_set(std::uint16_t mtu) {
+    if (mtu > config_.max_mtu)
+        return {-EINVAL, "set the MTU: it is above max_mtu="};
+    device_.settings([mtu](Settings &s) { s.mtu = mtu; });
+    return {};
+}
+
+Status Port::vlan_filter(std::uint16_t vlan, int on) {
+    return device_.settings([&](Settings &s) -> Status {
+        if (vlan >= s.vlans.size())
+            return {-EINVAL, "filter a VLAN: no such id"};
+        s.vlans.set(vlan, on != 0);
+        return {};
+    });
+}
+
+Status Port::vlan_tpid(enum rte_vlan_type type, std::uint16_t tpid) {
+    if (type != RTE_ETH_VLAN_TYPE_OUTER && type != RTE_ETH_VLAN_TYPE_INNER)
+        return {-EINVAL, "set a TPID: neither inner nor outer"};
+    device_.settings([&](Settings &s) { (type == RTE_ETH_VLAN_TYPE_OUTER ? s.tpid_outer : s.tpid_inner) = tpid; });
+    return {};
+}
+
+void Port::vlan_strip_queue(std::uint16_t queue, int on) {
+    if (queue >= kMostQueues)
+        return;
+    const std::uint64_t bit = std::uint64_t{1} << queue;
+    device_.settings([&](Settings &s) { s.strip_queues = on != 0 ? s.strip_queues | bit : s.strip_queues & ~bit; });
+}
+
+Status Port::vlan_offload(int /*mask*/) {
+    const std::uint64_t offloads = dev_.data->dev_conf.rxmode.offloads; // ethdev has put the wanted ones there
+    device_.settings([offloads](Settings &s) { s.rx_offloads = offloads; });
+    return {};
+}
+
+Status Port::vlan_pvid(std::uint16_t vlan, int on) {
+    device_.settings([&](Settings &s) { s.pvid = on != 0 ? vlan : std::uint16_t{0}; });
+    return {};
+}
+
+Status Port::flow_ctrl_get(rte_eth_fc_conf *conf) {
+    device_.settings([conf](const Settings &s) {
+        conf->mode = static_cast<rte_eth_fc_mode>(s.fc_mode);
+        conf->high_water = s.fc_high_water;
+        conf->low_water = s.fc_low_water;
+        conf->pause_time = s.fc_pause_time;
+        conf->send_xon = s.fc_send_xon;
+        conf->mac_ctrl_frame_fwd = s.fc_forward_ctrl;
+        conf->autoneg = s.fc_autoneg;
+    });
+    return {};
+}
+
+Status Port::flow_ctrl_set(rte_eth_fc_conf *conf) {
+    device_.settings([conf](Settings &s) {
+        s.fc_mode = conf->mode;
+        s.fc_high_water = conf->high_water;
+        s.fc_low_water = conf->low_water;
+        s.fc_pause_time = conf->pause_time;
+        s.fc_send_xon = conf->send_xon;
+        s.fc_forward_ctrl = conf->mac_ctrl_frame_fwd;
+        s.fc_autoneg = conf->autoneg;
+    });
+    return {};
+}
+
+Status Port::ptypes_set(std::uint32_t mask) {
+    device_.settings([mask](Settings &s) { s.ptype_mask = mask; });
+    return {};
+}
+
+Status Port::link_up() {
+    device_.settings([](Settings &s) { s.link_wanted = true; });
+    publish_link(dev_, device_);
+    return {};
+}
+
+Status Port::link_down() {
+    device_.settings([](Settings &s) { s.link_wanted = false; });
+    publish_link(dev_, device_);
+    return {};
+}
+
+int Port::link_update(int /*wait*/) {
+    return publish_link(dev_, device_);
+}
+
+Status Port::rss_update(rte_eth_rss_conf *conf) {
+    if (conf->rss_key != nullptr && conf->rss_key_len != config_.hash_key_size)
+        return {-EINVAL, "set the RSS key: not the length of this device's"};
+    device_.settings([conf](Settings &s) {
+        s.rss_hf = conf->rss_hf;
+        s.rss_algorithm = conf->algorithm;
+        if (conf->rss_key != nullptr)
+            s.rss_key.assign(conf->rss_key, conf->rss_key + conf->rss_key_len);
+    });
+    return {};
+}
+
+Status Port::rss_get(rte_eth_rss_conf *conf) {
+    device_.settings([conf](const Settings &s) {
+        conf->rss_hf = s.rss_hf;
+        conf->algorithm = static_cast<rte_eth_hash_function>(s.rss_algorithm);
+        if (conf->rss_key != nullptr && conf->rss_key_len >= s.rss_key.size())
+            std::memcpy(conf->rss_key, s.rss_key.data(), s.rss_key.size());
+        conf->rss_key_len = static_cast<std::uint8_t>(s.rss_key.size());
+    });
+    return {};
+}
+
+Status Port::reta_update(rte_eth_rss_reta_entry64 *reta, std::uint16_t size) {
+    if (size != config_.reta_size)
+        return {-EINVAL, "update the redirection table: not the size of this device's"};
+    device_.settings([&](Settings &s) {
+        for (std::uint16_t i = 0; i < size; i++) {
+            const rte_eth_rss_reta_entry64 &group = reta[i / RTE_ETH_RETA_GROUP_SIZE];
+            if ((group.mask >> (i % RTE_ETH_RETA_GROUP_SIZE) & 1) != 0)
+                s.reta[i] = group.reta[i % RTE_ETH_RETA_GROUP_SIZE];
+        }
+    });
+    return {};
+}
+
+Status Port::reta_query(rte_eth_rss_reta_entry64 *reta, std::uint16_t size) {
+    if (size != config_.reta_size)
+        return {-EINVAL, "query the redirection table: not the size of this device's"};
+    device_.settings([&](const Settings &s) {
+        for (std::uint16_t i = 0; i < size; i++) {
+            rte_eth_rss_reta_entry64 &group = reta[i / RTE_ETH_RETA_GROUP_SIZE];
+            if ((group.mask >> (i % RTE_ETH_RETA_GROUP_SIZE) & 1) != 0)
+                group.reta[i % RTE_ETH_RETA_GROUP_SIZE] = s.reta[i];
+        }
+    });
+    return {};
+}
+
+} // namespace holdfast::mayfly

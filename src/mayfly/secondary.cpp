@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A mayfly's port in a secondary process. The device, its queues and its rings are memory of the primary alone; the shared
+// part of the port may be read, and closing it gives back what this process holds, which is nothing.
+#include "abi/callback.h"
+#include "mayfly/vdev.h"
+
+#include <ethdev_vdev.h>
+
+#include <cerrno>
+#include <cstdint>
+
+namespace holdfast::mayfly {
+namespace {
+
+struct Onlooker {
+    int close() { return 0; }
+    Status info(rte_eth_dev_info *info) {
+        info->max_rx_queues = dev->data->nb_rx_queues;
+        info->max_tx_queues = dev->data->nb_tx_queues;
+        info->max_mac_addrs = 1;
+        return {};
+    }
+    int link_update(int /*wait*/) { return 0; } // the primary keeps the shared word true
+
+    rte_eth_dev *dev;
+};
+
+constexpr eth_dev_ops look_ops() noexcept {
+    eth_dev_ops ops{};
+    ops.dev_close = abi::callback<&Onlooker::close>;
+    ops.link_update = abi::callback<&Onlooker::link_update>;
+    ops.dev_infos_get = abi::callback<&Onlooker::info>;
+    return ops;
+}
+constexpr eth_dev_ops kLook = look_ops();
+
+std::uint16_t no_burst(void * /*queue*/, rte_mbuf ** /*packets*/, std::uint16_t /*n*/) noexcept {
+    return 0;
+}
+
+Onlooker g_onlookers[RTE_MAX_ETHPORTS];
+
+} // namespace
+
+int attach_secondary(rte_vdev_device &vdev) noexcept {
+    rte_eth_dev *dev = rte_eth_dev_attach_secondary(vdev.device.name);
+    if (dev == nullptr)
+        return -ENODEV;
+    Onlooker &onlooker = g_onlookers[dev->data->port_id];
+    onlooker.dev = dev;
+    dev->process_private = &onlooker;
+    dev->device = &vdev.device;
+    dev->dev_ops = &kLook;
+    dev->rx_pkt_burst = no_burst;
+    dev->tx_pkt_burst = no_burst;
+    rte_eth_dev_probing_finish(dev);
+    return 0;
+}
+
+int detach_secondary(rte_vdev_device &vdev) noexcept {
+    rte_eth_dev *dev = rte_eth_dev_allocated(vdev.device.name);
+    return dev == nullptr ? 0 : rte_eth_dev_release_port(dev);
+}
+
+} // namespace holdfast::mayfly

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "port/virtual_port.h"
+
+#include "abi/link.h"
+#include "abi/log.h"
+#include "base/ids.h"
+#include "base/mutex.h"
+#include "base/state.h"
+#include "port/sub_device.h"
+
+#include <ethdev_driver.h>
+#include <rte_ethdev.h>
+
+namespace holdfast {
+
+void VirtualPort::note_switch(const Locked &) {
+    const SubIndex active = selection_.view().active;
+    if (active == last_active_)
+        return;
+    if (active.valid()) {
+        if (had_active_)
+            switches_++;
+        had_active_ = true;
+        HOLDFAST_LOG(NOTICE, "%s: %s is active", name(), subs_[active.raw()]->name());
+    } else if (wanted_ == State::kStarted) {
+        HOLDFAST_LOG(WARNING, "%s: no sub-device can carry traffic", name());
+    }
+    last_active_ = active;
+}
+
+bool VirtualPort::settle_link(const Locked &) {
+    rte_eth_link link{};
+    link.link_duplex = RTE_ETH_LINK_FULL_DUPLEX;
+    link.link_autoneg = RTE_ETH_LINK_AUTONEG;
+    link.link_status = RTE_ETH_LINK_DOWN;
+    if (const SubIndex active = selection_.view().active; wanted_ == State::kStarted && active.valid()) {
+        SubDevice &sub = *subs_[active.raw()];
+        rte_eth_link below{};
+        if (sub.usable() && sub.judge(ethdev_, ethdev_.link(sub.port(), below)) == Outcome::kDone)
+            link = below;
+    }
+    return abi::store_link(dev_, link);
+}
+
+void VirtualPort::announce_link(bool changed) {
+    if (!changed)
+        return;
+    {
+        const Locked held(mutex_);
+        if (closing_ || wanted_ != State::kStarted || configuration_.conf.intr_conf.lsc == 0)
+            return;
+    }
+    // The application is called without a lock of ours: it calls back into us.
+    (void)rte_eth_dev_callback_process(&dev_, RTE_ETH_EVENT_INTR_LSC, nullptr);
+}
+
+int VirtualPort::link_update(int) {
+    const Locked held(mutex_);
+    (void)settle_link(held);
+    return 0;
+}
+
+} // namespace holdfast

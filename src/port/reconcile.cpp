@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "port/virtual_port.h"
+
+#include "abi/bus.h"
+#include "abi/log.h"
+#include "base/ids.h"
+#include "base/mutex.h"
+#include "base/result.h"
+#include "base/state.h"
+#include "port/queues.h"
+#include "port/sub_device.h"
+
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+
+#include <net/if.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+// From what is to what is wanted. The mutex is held while sub-devices are configured, started and stopped, and never while a
+// device is probed or removed: the bus's lock may be held by a thread that wants our mutex.
+
+namespace holdfast {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// How long one visit waits for lcores to leave a sub-device. They stay for one burst; longer only if they lost their CPU.
+constexpr std::chrono::milliseconds kPatience = 200ms;
+constexpr std::chrono::milliseconds kComeAgain = 10ms;
+/// A sub-device without link events is asked this often, when the application wants events.
+constexpr std::chrono::milliseconds kLinkPoll = 100ms;
+
+} // namespace
+
+State VirtualPort::wanted(const SubDevice &sub) const noexcept {
+    return sub.removed_by_hand ? State::kAbsent : wanted_;
+}
+
+bool VirtualPort::silence(const Locked &, SubDevice &sub, std::chrono::milliseconds limit) {
+    sub.shut();
+    const auto until = Clock::now() + limit;
+    for (int looks = 0; queues_->busy(sub.index()); looks++) {
+        if (Clock::now() >= until)
+            return false;
+        if (looks < 100)
+            std::this_thread::yield();
+        else
+            std::this_thread::sleep_for(100us);
+    }
+    return true;
+}
+
+bool VirtualPort::tear_down(const Locked &held, SubDevice &sub, std::chrono::milliseconds limit) {
+    if (!silence(held, sub, limit))
+        return false;
+    if (sub.state() == State::kStarted) {
+        queues_->take_out(sub.index());
+        if (!sub.released()) {
+            sub.read_stats(ethdev_); // some drivers clear their counters at stop
+            if (const int rc = ethdev_.stop(sub.port()); rc != 0 && !sub.lost())
+                HOLDFAST_LOG(WARNING, "%s: cannot stop %s (port %u): %s; it is removed all the same", name(), sub.name(),
+                             unsigned{sub.port().raw()}, rte_strerror(-rc));
+        }
+        sub.move_to(State::kConfigured);
+    }
+    if (sub.state() == State::kConfigured)
+        sub.move_to(State::kProbed);
+    sub.leave(ethdev_);
+    return true;
+}
+
+void VirtualPort::take_down_lost(const Locked &held, Clock::time_point now) {
+    for (const std::unique_ptr<SubDevice> &sub : subs_) {
+        if (sub->state() == State::kAbsent || sub->leaving)
+            continue;
+        const bool by_hand = wanted(*sub) == State::kAbsent;
+        if (!sub->lost() && !by_hand)
+            continue;
+        if (sub->leaving_since == Clock::time_point{})
+            sub->leaving_since = now;
+        const PortId port = sub->port();
+        if (!tear_down(held, *sub, kPatience)) {
+            if (!sub->said_busy && Clock::now() - sub->leaving_since > 1s) {
+                sub->said_busy = true;
+                HOLDFAST_LOG(WARNING, "%s: %s is going, but an lcore is inside for more than 1 s; waiting", name(),
+                             sub->name());
+            }
+            continue;
+        }
+        sub->leaving_since = {};
+        sub->reason = by_hand ? "removed by hand" : sub->released() ? "detached by somebody else" : "removed";
+        HOLDFAST_LOG(NOTICE, "%s: %s (port %u) left: %s", name(), sub->name(), unsigned{port.raw()}, sub->reason.c_str());
+        sub->retry_now();
+        sub->look_again(now, config_.hotplug_poll);
+    }
+}
+
+void VirtualPort::close_leaving(abi::Wait wait, const rte_vdev_device *keep, std::vector<Orphan> *orphans) {
+    for (const std::unique_ptr<SubDevice> &sub : subs_) {
+        PortId port;
+        {
+            const Locked held(mutex_);
+            if (!sub->leaving || sub->closing)
+                continue;
+            sub->closing = true; // another thread may be at the same, if the port is removed while the host works on it
+            port = sub->port();
+        }
+        const Status s = bus_.remove(port, owner_, keep, wait);
+        const Locked held(mutex_);
+        if (s.code() == -EAGAIN && orphans == nullptr) {
+            sub->closing = false; // not our turn: the next visit does it
+            continue;
+        }
+        if (s.code() == -EAGAIN)
+            orphans->push_back({port, owner_});
+        else if (!s.ok())
+            HOLDFAST_LOG(WARNING, "%s: cannot %s (%s, port %u): %s", name(), s.what(), sub->name(), unsigned{port.raw()},
+                         rte_strerror(-s.code()));
+        sub->left();
+    }
+}
+
+void VirtualPort::refuse(const Locked &, SubDevice &sub, const Status &why, Clock::time_point now) {
+    const std::string before = sub.reason;
+    sub.put_off(why, now, config_.hotplug_poll);
+    if (sub.reason != before) // one line per fact, not per attempt
+        HOLDFAST_LOG(WARNING, "%s: %s is not plugged in: %s; trying again later", name(), sub.name(), sub.reason.c_str());
+}
+
+void VirtualPort::welcome(const Locked &held, SubDevice &sub, const abi::Probed &probed, Clock::time_point now) {
+    if (probed.absent) {
+        sub.reason = "no such device";
+        sub.look_again(now, config_.hotplug_poll);
+        return;
+    }
+    if (!probed.status.ok()) {
+        if (probed.status.code() == -EAGAIN)
+            sub.look_again(now, kComeAgain);
+        else
+            refuse(held, sub, probed.status, now);
+        return;
+    }
+    if (const Status s = sub.adopt(ethdev_, probed.port); !s.ok())
+        refuse(held, sub, s, now);
+}
+
+void VirtualPort::probe_absent(Clock::time_point now, abi::Wait wait) {
+    for (const std::unique_ptr<SubDevice> &sub : subs_) {
+        {
+            const Locked held(mutex_);
+            if (closing_ || sub->state() != State::kAbsent || wanted(*sub) == State::kAbsent || sub->next_try > now)
+                continue;
+            sub->probing = true;
+        }
+        const abi::Probed probed = bus_.probe(sub->devargs(), owner_, name(), wait);
+        bool taken = false;
+        {
+            const Locked held(mutex_);
+            sub->probing = false;
+            welcome(held, *sub, probed, now);
+            taken = sub->state() != State::kAbsent;
+            if (taken && closing_) // the port went while we probed
+                (void)tear_down(held, *sub, kPatience);
+        }
+        if (!taken && probed.port.valid()) // it answered no question: give it back
+            (void)bus_.remove(probed.port, owner_, nullptr, wait);
+    }
+}
+
+void VirtualPort::raise(const Locked &held, Clock::time_point now) {
+    each_usable([&](SubDevice &sub) HOLDFAST_TSA(no_thread_safety_analysis) {
+        while (sub.state() < wanted(sub)) {
+            const State before = sub.state();
+            const Status s = before == State::kProbed ? configure_sub(held, sub) : start_sub(held, sub);
+            if (s.ok())
+                continue;
+            if (sub.lost()) { // it went while it came: the next visit takes it down
+                host_.wake();
+                return;
+            }
+            refuse(held, sub, s, now);
+            (void)tear_down(held, sub, kPatience); // nobody is inside: its gate never opened
+            return;
+        }
+        if (sub.state() == State::kStarted && wanted(sub) == State::kStarted && !sub.door().gate.is_open() && !sub.lost())
+            (void)start_sub(held, sub); // removed by hand, and plugged again before we came to take it down
+        if (sub.announced)
+            return;
+        sub.announced = true;
+        sub.reason.clear();
+        sub.joined();
+        HOLDFAST_LOG(NOTICE, "%s: %s (port %u) joined", name(), sub.name(), unsigned{sub.port().raw()});
+    });
+}
+
+Clock::time_point VirtualPort::next_visit(const Locked &, Clock::time_point now) const {
+    auto next = Clock::time_point::max();
+    for (const std::unique_ptr<SubDevice> &sub : subs_) {
+        if (sub->leaving || (sub->lost() && sub->state() != State::kAbsent))
+            next = std::min(next, now + kComeAgain);
+        else if (sub->state() == State::kAbsent && wanted(*sub) != State::kAbsent)
+            next = std::min(next, sub->next_try);
+    }
+    if (wanted_ == State::kStarted && configuration_.conf.intr_conf.lsc != 0)
+        next = std::min(next, now + kLinkPoll);
+    return next;
+}
+
+Clock::time_point VirtualPort::reconcile(Clock::time_point now, abi::Wait wait) {
+    {
+        const Locked held(mutex_);
+        if (!closing_)
+            take_down_lost(held, now);
+    }
+    close_leaving(wait, nullptr, nullptr);
+    probe_absent(now, wait);
+    auto next = Clock::time_point::max();
+    bool changed = false;
+    {
+        const Locked held(mutex_);
+        if (!closing_) {
+            raise(held, now);
+            note_switch(held);
+            changed = settle_link(held);
+            next = next_visit(held, now);
+        }
+    }
+    close_leaving(wait, nullptr, nullptr); // what could not join, or joined a port that was closed meanwhile
+    announce_link(changed);
+    return next;
+}
+
+void VirtualPort::netdev_gone(unsigned index) noexcept {
+    for (const std::unique_ptr<SubDevice> &sub : subs_)
+        if (index != 0 && sub->netdev() == index)
+            sub->lose(SubDevice::kGone);
+}
+
+void VirtualPort::check_netdevs() noexcept {
+    std::array<char, IF_NAMESIZE> text{};
+    for (const std::unique_ptr<SubDevice> &sub : subs_)
+        if (const unsigned index = sub->netdev();
+            index != 0 && !sub->lost() && ::if_indextoname(index, text.data()) == nullptr && errno == ENXIO)
+            sub->lose(SubDevice::kGone);
+}
+
+} // namespace holdfast

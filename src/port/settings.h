@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "abi/ethdev.h"
+#include "base/ids.h"
+
+#include <rte_ether.h>
+
+#include <bitset>
+#include <cstdint>
+#include <optional>
+#include <variant>
+#include <vector>
+
+namespace holdfast {
+
+/// @name One change to a port's settings, as one call to a driver carries it out
+/// @{
+struct Mtu {
+    std::uint16_t mtu;
+};
+struct Promiscuous {
+    bool on;
+};
+struct Allmulticast {
+    bool on;
+};
+struct DefaultMac {
+    rte_ether_addr mac;
+};
+struct MacAdd {
+    rte_ether_addr mac;
+    std::uint32_t pool;
+};
+struct MacRemove {
+    rte_ether_addr mac;
+};
+struct VlanFilter {
+    std::uint16_t vlan;
+    bool on;
+};
+struct VlanOffload {
+    int mask;
+};
+struct McList {
+    std::vector<rte_ether_addr> list;
+};
+struct LinkUp {
+    bool up;
+};
+/// @}
+using Change = std::variant<Mtu, Promiscuous, Allmulticast, DefaultMac, MacAdd, MacRemove, VlanFilter, VlanOffload, McList, LinkUp>;
+
+/// "set the MTU", for messages.
+[[nodiscard]] const char *describe(const Change &change) noexcept;
+
+/// Carries a change out on one sub-device: the only place that does, for what the application sets now and for what a late
+/// sub-device gets later. Answers what ethdev answers.
+int apply(abi::Ethdev &ethdev, PortId port, const Change &change);
+
+/// What is set on a port. One is the record of the virtual port (what the application asked for), and each sub-device has
+/// one of what it was given so far. Not thread-safe: belongs under the port's mutex.
+class Settings {
+  public:
+    std::optional<std::uint16_t> mtu{};
+    std::optional<bool> promiscuous{};
+    std::optional<bool> allmulticast{};
+    std::optional<rte_ether_addr> default_mac{};
+    std::vector<MacAdd> macs{}; ///< beside the default one; one entry per pool
+    std::bitset<4096> vlans{};
+    std::optional<int> vlan_offload{};
+    std::vector<rte_ether_addr> mc_list{};
+    std::optional<bool> link_up{};
+
+    /// Notes that a change was carried out.
+    void record(const Change &change);
+
+    /// The changes that bring a device with these settings back, once `change` was carried out on it.
+    [[nodiscard]] std::vector<Change> undo(const Change &change) const;
+
+    /// The changes that a device with settings `has` needs to get these, in order: what it has too much of goes first. What
+    /// was never set is left as it is.
+    [[nodiscard]] std::vector<Change> missing_from(const Settings &has) const;
+};
+
+} // namespace holdfast

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "port/virtual_port.h"
+
+#include "abi/log.h"
+#include "base/ids.h"
+#include "base/mutex.h"
+#include "base/result.h"
+#include "base/state.h"
+#include "port/queues.h"
+#include "port/settings.h"
+#include "port/sub_device.h"
+
+#include <ethdev_driver.h>
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+#include <rte_ether.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+// What the application sets: carried out on every sub-device or on none, then recorded for those that come later.
+
+namespace holdfast {
+
+void VirtualPort::roll_back(const Locked &, SubDevice &sub, const std::vector<Change> &undo) {
+    for (const Change &c : undo) {
+        int rc = 0;
+        if (sub.usable() && sub.apply(ethdev_, c, rc) == Outcome::kRefused)
+            HOLDFAST_LOG(ERR, "%s: cannot take back on %s: %s: %s", name(), sub.name(), holdfast::describe(c),
+                         rte_strerror(-rc));
+    }
+}
+
+Status VirtualPort::change(const Change &change, Refusal refusal) {
+    const Locked held(mutex_);
+    std::vector<std::pair<SubDevice *, std::vector<Change>>> done; // with what takes it back
+    unsigned lacking = 0;
+    Status status;
+    for (const std::unique_ptr<SubDevice> &sub : subs_) {
+        // One that is still on its way to the others gets it by replay: ethdev would refuse some of it now.
+        if (!sub->usable() || sub->state() < std::min(wanted_, State::kConfigured))
+            continue;
+        std::vector<Change> undo = sub->has().undo(change);
+        int rc = 0;
+        switch (sub->apply(ethdev_, change, rc)) {
+        case Outcome::kDone:
+            done.emplace_back(sub.get(), std::move(undo));
+            break;
+        case Outcome::kVanished:
+            break;
+        case Outcome::kLacking:
+            lacking++;
+            break;
+        case Outcome::kRefused:
+            if (status.ok())
+                status = {rc, holdfast::describe(change)};
+            break;
+        }
+        if (!status.ok() && refusal == Refusal::kRollsBack)
+            break;
+    }
+    if (!status.ok() && refusal == Refusal::kRollsBack) {
+        for (auto &[sub, undo] : done)
+            roll_back(held, *sub, undo);
+        return status;
+    }
+    // What none of them can do is not done. If some can, the others do without.
+    if (lacking != 0 && done.empty() && status.ok())
+        return {-ENOTSUP, holdfast::describe(change)};
+    settings_.record(change);
+    host_.wake(); // the link may be another now
+    return status;
+}
+
+Status VirtualPort::mac_addr_add(rte_ether_addr *mac, std::uint32_t, std::uint32_t pool) {
+    return change(MacAdd{*mac, pool});
+}
+
+void VirtualPort::mac_addr_remove(std::uint32_t index) {
+    // ethdev forgets the address whatever we answer, so it is taken off everywhere it can be.
+    if (const Status s = change(MacRemove{dev_.data->mac_addrs[index]}, Refusal::kIsIgnored); !s.ok())
+        report(s);
+}
+
+Status VirtualPort::set_mc_addr_list(rte_ether_addr *list, std::uint32_t count) {
+    return change(McList{{list, list + count}});
+}
+
+Status VirtualPort::vlan_offload_set(int) {
+    // ethdev has put the new set into the configuration already and takes it back if we fail.
+    const std::uint64_t offloads = dev_.data->dev_conf.rxmode.offloads;
+    const std::pair<std::uint64_t, int> bits[] = {
+        {RTE_ETH_RX_OFFLOAD_VLAN_STRIP, RTE_ETH_VLAN_STRIP_OFFLOAD},
+        {RTE_ETH_RX_OFFLOAD_VLAN_FILTER, RTE_ETH_VLAN_FILTER_OFFLOAD},
+        {RTE_ETH_RX_OFFLOAD_VLAN_EXTEND, RTE_ETH_VLAN_EXTEND_OFFLOAD},
+        {RTE_ETH_RX_OFFLOAD_QINQ_STRIP, RTE_ETH_QINQ_STRIP_OFFLOAD},
+    };
+    int mask = 0;
+    for (const auto &[offload, bit] : bits)
+        mask |= (offloads & offload) != 0 ? bit : 0;
+    if (Status s = change(VlanOffload{mask}); !s.ok())
+        return s;
+    const Locked held(mutex_);
+    configuration_.conf.rxmode.offloads = offloads;
+    return {};
+}
+
+Status VirtualPort::run_queue(bool rx, QueueId queue, bool run) {
+    const Locked held(mutex_);
+    const auto call = [&](SubDevice &sub, bool on) {
+        return sub.judge(ethdev_, rx ? ethdev_.rx_queue_run(sub.port(), queue, on)
+                                     : ethdev_.tx_queue_run(sub.port(), queue, on));
+    };
+    std::vector<SubDevice *> done;
+    for (const std::unique_ptr<SubDevice> &sub : subs_) {
+        if (!sub->usable() || sub->state() != State::kStarted)
+            continue;
+        const Outcome outcome = call(*sub, run);
+        if (outcome == Outcome::kDone)
+            done.push_back(sub.get());
+        else if (outcome != Outcome::kVanished) {
+            for (SubDevice *other : done)
+                (void)call(*other, !run);
+            return {outcome == Outcome::kLacking ? -ENOTSUP : -EIO, "start or stop a queue of a sub-device"};
+        }
+    }
+    (rx ? queues_->rx(queue).run : queues_->tx(queue).run) = run;
+    (rx ? dev_.data->rx_queue_state : dev_.data->tx_queue_state)[queue.raw()] =
+        run ? RTE_ETH_QUEUE_STATE_STARTED : RTE_ETH_QUEUE_STATE_STOPPED;
+    return {};
+}
+
+} // namespace holdfast

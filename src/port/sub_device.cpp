@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "port/sub_device.h"
+
+#include "abi/ethdev.h"
+#include "abi/events.h"
+#include "base/ids.h"
+#include "base/result.h"
+#include "base/state.h"
+#include "port/settings.h"
+
+#include <rte_debug.h>
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+#include <rte_ether.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace holdfast {
+namespace {
+
+/// A failing plug-in is tried again after the poll interval, then after twice that, and so on up to this many times.
+constexpr unsigned kMaxBackOff = 8;
+constexpr std::chrono::seconds kLongestBackOff{60};
+
+} // namespace
+
+SubDevice::SubDevice(SubIndex index, std::string devargs, Selection &selection, Host &host)
+    : index_(index), devargs_(std::move(devargs)), name_(devargs_.substr(0, devargs_.find(','))), selection_(selection),
+      host_(host) {}
+
+void SubDevice::lose(std::uint8_t how) noexcept {
+    // pairs: sub-lost (SubDevice::open). Either open() sees this flag, or what follows comes after what it did.
+    lost_.fetch_or(how, std::memory_order_seq_cst);
+    shut();
+    host_.wake();
+}
+
+bool SubDevice::lost() const noexcept {
+    // pairs: sub-lost (SubDevice::lose).
+    return lost_.load(std::memory_order_seq_cst) != 0;
+}
+
+bool SubDevice::released() const noexcept {
+    // pairs: sub-lost (SubDevice::lose).
+    return (lost_.load(std::memory_order_seq_cst) & kReleased) != 0;
+}
+
+unsigned SubDevice::netdev() const noexcept {
+    // pairs: sub-netdev (SubDevice::adopt, SubDevice::leave). A number by itself; a late answer is looked at again.
+    return netdev_.load(std::memory_order_relaxed);
+}
+
+void SubDevice::open() noexcept {
+    door_.gate.open();
+    selection_.gain(index_);
+    if (lost()) // meanwhile: the event may have shut the door before we opened it
+        shut();
+}
+
+void SubDevice::shut() noexcept {
+    selection_.lose(index_);
+    door_.gate.close();
+}
+
+void SubDevice::move_to(State next) noexcept {
+    RTE_ASSERT(may_move(state_, next));
+    state_ = next;
+}
+
+Status SubDevice::adopt(abi::Ethdev &ethdev, PortId port) {
+    rte_eth_dev_info info{};
+    if (const int rc = ethdev.info(port, info); rc != 0)
+        return {rc, "ask a sub-device what it can do"};
+    rte_ether_addr mac{};
+    if (const int rc = ethdev.mac(port, mac); rc != 0)
+        return {rc, "ask a sub-device for its MAC address"};
+    info_ = info;
+    own_mac_ = mac;
+    has_ = {};
+    has_.default_mac = mac;
+    has_.promiscuous = ethdev.promiscuous(port);
+    has_.allmulticast = ethdev.allmulticast(port);
+    rte_eth_stats stats{};
+    (void)ethdev.stats(port, stats); // a device without counters counts from zero
+    counters_.begin(stats);
+
+    port_ = port;
+    // pairs: sub-lost (SubDevice::lose): nobody can lose it before listen().
+    lost_.store(0, std::memory_order_seq_cst);
+    // pairs: sub-netdev (SubDevice::netdev).
+    netdev_.store(info.if_index, std::memory_order_relaxed);
+    abi::listen(port, *this);
+    if (ethdev.is_removed(port)) // between its probe and listen()
+        lose(kGone);
+    said_busy = false;
+    announced = false;
+    plugins++;
+    move_to(State::kProbed);
+    return {};
+}
+
+void SubDevice::leave(abi::Ethdev &ethdev) {
+    // pairs: sub-netdev (SubDevice::netdev).
+    netdev_.store(0, std::memory_order_relaxed);
+    removals++;
+    if (released()) { // the port id may be another's by now
+        port_ = {};
+        move_to(State::kAbsent);
+        return;
+    }
+    read_stats(ethdev);
+    if (!lost() && has_.default_mac && rte_is_same_ether_addr(&*has_.default_mac, &own_mac_) == 0)
+        (void)ethdev.set_default_mac(port_, own_mac_); // it goes back to its owner as it came; if not, it is no worse
+    abi::unlisten(port_);
+    leaving = true;
+}
+
+void SubDevice::left() noexcept {
+    leaving = false;
+    closing = false;
+    port_ = {};
+    move_to(State::kAbsent);
+}
+
+Outcome SubDevice::judge(abi::Ethdev &ethdev, int rc) noexcept {
+    if (rc >= 0)
+        return Outcome::kDone;
+    if (lost())
+        return Outcome::kVanished;
+    if (rc == -ENOTSUP || rc == -ENOSYS || rc == -EOPNOTSUPP)
+        return Outcome::kLacking;
+    // These two are also plain refusals of a device that is there: ask it.
+    if ((rc == -ENODEV || rc == -EIO) && ethdev.is_removed(port_)) {
+        lose(kGone);
+        return Outcome::kVanished;
+    }
+    return Outcome::kRefused;
+}
+
+Outcome SubDevice::apply(abi::Ethdev &ethdev, const Change &change, int &rc) {
+    rc = holdfast::apply(ethdev, port_, change);
+    const Outcome outcome = judge(ethdev, rc);
+    if (outcome == Outcome::kDone)
+        has_.record(change);
+    return outcome;
+}
+
+void SubDevice::read_stats(abi::Ethdev &ethdev) {
+    rte_eth_stats now{};
+    if (!released() && ethdev.stats(port_, now) == 0)
+        counters_.update(now);
+}
+
+void SubDevice::reset_stats(abi::Ethdev &ethdev) {
+    rte_eth_stats now{};
+    if (usable()) {
+        (void)ethdev.stats_reset(port_); // a device that cannot reset just goes on; we count from what it shows
+        (void)ethdev.stats(port_, now);
+    }
+    counters_.reset(now);
+}
+
+void SubDevice::put_off(const Status &why, Clock::time_point now, std::chrono::milliseconds poll) {
+    std::string said = std::string("cannot ") + why.what() + ": " + rte_strerror(-why.code());
+    const unsigned times = std::min(1U << std::min(failures_, 10U), kMaxBackOff);
+    failures_++;
+    next_try = now + std::min<Clock::duration>(poll * times, std::max<Clock::duration>(kLongestBackOff, poll));
+    reason = std::move(said);
+}
+
+void SubDevice::retry_now() noexcept {
+    failures_ = 0;
+    next_try = {};
+}
+
+} // namespace holdfast

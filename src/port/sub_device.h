@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "abi/ethdev.h"
+#include "abi/events.h"
+#include "base/guard.h"
+#include "base/ids.h"
+#include "base/result.h"
+#include "base/selection.h"
+#include "base/state.h"
+#include "port/host.h"
+#include "port/settings.h"
+#include "port/stats.h"
+
+#include <rte_ethdev.h>
+#include <rte_ether.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace holdfast {
+
+using Clock = std::chrono::steady_clock;
+
+/// What became of one call to a sub-device.
+enum class Outcome : std::uint8_t {
+    kDone,
+    kLacking,  ///< it has no such feature, or its table is full: the call's answer says which
+    kVanished, ///< it is gone or going: not an error of the call
+    kRefused,  ///< it is there and said no
+};
+
+/// One sub-device of a virtual port. The object lives as long as the port; the device behind it comes and goes.
+///
+/// The event side (`on_...`, `lose`, `lost`) is for any thread and takes no lock. All else belongs under the port's mutex,
+/// except the door, which lcores read.
+class SubDevice final : public abi::PortListener {
+  public:
+    SubDevice(SubIndex index, std::string devargs, Selection &selection, Host &host);
+    virtual ~SubDevice() = default;
+    SubDevice(const SubDevice &) = delete;
+    SubDevice &operator=(const SubDevice &) = delete;
+
+    // ---- events, any thread
+    void on_removal() noexcept override { lose(kGone); }
+    void on_destroy() noexcept override { lose(kGone | kReleased); }
+    void on_link_change() noexcept override { host_.wake(); }
+
+    static constexpr std::uint8_t kGone = 1;     ///< the device has gone or is about to
+    static constexpr std::uint8_t kReleased = 2; ///< its port id is not ours any more: never to be touched again
+
+    /// Takes it out of the traffic at once: the gate closes and `active` moves. The host thread does the rest.
+    void lose(std::uint8_t how) noexcept;
+    [[nodiscard]] bool lost() const noexcept;
+    [[nodiscard]] bool released() const noexcept;
+    /// The netdev behind it, 0 if there is none. Lock-free, for the watch.
+    [[nodiscard]] unsigned netdev() const noexcept;
+
+    // ---- traffic, control side
+    /// Lets traffic in, unless it was lost meanwhile.
+    void open() noexcept;
+    /// Takes traffic away: Tx moves first, then the gate closes. The caller then waits until it is quiet.
+    void shut() noexcept;
+    [[nodiscard]] Door &door() noexcept { return door_; }
+    [[nodiscard]] SubIndex index() const noexcept { return index_; }
+
+    // ---- life
+    /// A port that is ours from now on. Reads what it is and has.
+    Status adopt(abi::Ethdev &ethdev, PortId port);
+    /// Adds its last counters to the port's, gives it back its own MAC if it still lives, and forgets the port. What remains
+    /// is to close the port and remove the device.
+    void leave(abi::Ethdev &ethdev);
+    /// Its port was closed after leave().
+    void left() noexcept;
+    /// It is as far as the port wants it.
+    void joined() noexcept { failures_ = 0; }
+    void move_to(State next) noexcept;
+
+    [[nodiscard]] State state() const noexcept { return state_; }
+    [[nodiscard]] PortId port() const noexcept { return port_; }
+    [[nodiscard]] const std::string &devargs() const noexcept { return devargs_; }
+    [[nodiscard]] const char *name() const noexcept { return name_.c_str(); }
+    [[nodiscard]] const rte_eth_dev_info &info() const noexcept { return info_; }
+    [[nodiscard]] const rte_ether_addr &own_mac() const noexcept { return own_mac_; }
+    [[nodiscard]] const Settings &has() const noexcept { return has_; }
+    /// Can control calls be made on it? It has a port, and nobody said that it is going.
+    [[nodiscard]] bool usable() const noexcept { return state_ != State::kAbsent && !leaving && !lost(); }
+
+    // ---- calls
+    /// Judges what a call on it gave; notices if it has vanished.
+    Outcome judge(abi::Ethdev &ethdev, int rc) noexcept;
+    /// Carries out one change and notes it.
+    Outcome apply(abi::Ethdev &ethdev, const Change &change, int &rc);
+    /// Takes its counters in; keeps the last ones if it does not answer.
+    void read_stats(abi::Ethdev &ethdev);
+    void reset_stats(abi::Ethdev &ethdev);
+    [[nodiscard]] const rte_eth_stats &counted() const noexcept { return counters_.total(); }
+
+    // ---- for the reconciler
+    /// A plug-in failed: says why, and waits longer each time.
+    void put_off(const Status &why, Clock::time_point now, std::chrono::milliseconds poll);
+    /// It was not there: look again after one poll.
+    void look_again(Clock::time_point now, std::chrono::milliseconds poll) { next_try = now + poll; }
+    void retry_now() noexcept;
+
+    bool removed_by_hand = false; ///< stays absent until it is plugged by hand
+    bool leaving = false;         ///< torn down; its port waits to be closed, outside of the mutex
+    bool closing = false;         ///< somebody closes that port now, outside of the mutex
+    bool probing = false;         ///< a probe is under way, outside of the mutex
+    bool announced = false;       ///< that it joined was logged
+    bool said_busy = false;       ///< "an lcore is still inside" was logged for this removal
+    Clock::time_point next_try{};
+    Clock::time_point leaving_since{};
+    std::string reason;           ///< why it is not there
+    std::uint64_t plugins = 0;
+    std::uint64_t removals = 0;
+
+  private:
+    const SubIndex index_;
+    const std::string devargs_;
+    const std::string name_; ///< of the device, for logs: the devargs up to the first comma
+    Selection &selection_;
+    Host &host_;
+    Door door_;
+    std::atomic<std::uint8_t> lost_{0};
+    std::atomic<unsigned> netdev_{0};
+
+    State state_ = State::kAbsent;
+    PortId port_;
+    rte_eth_dev_info info_{};
+    rte_ether_addr own_mac_{};
+    Settings has_;
+    Counters counters_;
+    unsigned failures_ = 0;
+};
+
+} // namespace holdfast

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "port/virtual_port.h"
+
+#include "abi/bus.h"
+#include "abi/log.h"
+#include "base/ids.h"
+#include "base/mutex.h"
+#include "base/result.h"
+#include "base/state.h"
+#include "port/capabilities.h"
+#include "port/queues.h"
+#include "port/sub_device.h"
+
+#include <ethdev_driver.h>
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+#include <rte_ether.h>
+#include <rte_malloc.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace holdfast {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// How long a call of the application waits for lcores to leave. Longer means that one is stuck inside a driver.
+constexpr std::chrono::milliseconds kApplicationWaits = 5s;
+
+} // namespace
+
+VirtualPort::VirtualPort(rte_eth_dev &dev, Config config, abi::Ethdev &ethdev, abi::Bus &bus, Host &host)
+    : dev_(dev), name_(dev.data->name), id_(dev.data->port_id), config_(std::move(config)), ethdev_(ethdev), bus_(bus),
+      host_(host) {
+    std::vector<Door *> doors;
+    for (std::uint8_t i = 0; i < config_.devices.size(); i++) {
+        subs_.push_back(std::make_unique<SubDevice>(SubIndex{i}, config_.devices[i], selection_, host_));
+        doors.push_back(&subs_.back()->door());
+    }
+    queues_ = std::make_unique<Queues>(selection_, doors);
+}
+
+VirtualPort::~VirtualPort() = default;
+
+rte_eth_conf VirtualPort::Configuration::get() const noexcept {
+    rte_eth_conf out = conf;
+    if (out.rx_adv_conf.rss_conf.rss_key != nullptr)
+        out.rx_adv_conf.rss_conf.rss_key = const_cast<std::uint8_t *>(rss_key.data()); // ethdev only reads it
+    return out;
+}
+
+VirtualPort::Configuration VirtualPort::copy_of(const rte_eth_dev &dev) noexcept {
+    Configuration out;
+    out.conf = dev.data->dev_conf;
+    out.rx_queues = dev.data->nb_rx_queues;
+    out.tx_queues = dev.data->nb_tx_queues;
+    const rte_eth_rss_conf &rss = out.conf.rx_adv_conf.rss_conf;
+    if (rss.rss_key != nullptr) // the application's memory may be gone when a late sub-device wants it
+        std::memcpy(out.rss_key.data(), rss.rss_key, std::min<std::size_t>(rss.rss_key_len, out.rss_key.size()));
+    return out;
+}
+
+Status VirtualPort::begin() {
+    if (const int rc = rte_eth_dev_owner_new(&owner_); rc != 0)
+        return {rc, "get an owner id"};
+    probe_absent(Clock::now(), abi::Wait::kBriefly);
+    const Locked held(mutex_);
+    rte_ether_addr mac{};
+    if (config_.mac) {
+        std::copy(config_.mac->begin(), config_.mac->end(), mac.addr_bytes);
+    } else {
+        // A sub-device may have none (net_ring): then the port makes one up rather than come up without.
+        each_usable([&](const SubDevice &sub) {
+            if (rte_is_valid_assigned_ether_addr(&mac) == 0)
+                mac = sub.own_mac();
+        });
+        if (rte_is_valid_assigned_ether_addr(&mac) == 0)
+            rte_eth_random_addr(mac.addr_bytes);
+    }
+    settings_.default_mac = mac;
+    dev_.data->mac_addrs[0] = mac;
+    raise(held, Clock::now());
+    return {};
+}
+
+Status VirtualPort::close(abi::Wait wait, const rte_vdev_device *keep, std::vector<Orphan> &orphans) {
+    Status status;
+    {
+        const Locked held(mutex_);
+        closing_ = true;
+        wanted_ = State::kAbsent;
+        for (const std::unique_ptr<SubDevice> &sub : subs_)
+            sub->shut(); // all at once, so that the waits below overlap
+        for (const std::unique_ptr<SubDevice> &sub : subs_) {
+            if (sub->state() == State::kAbsent || sub->leaving)
+                continue;
+            if (!tear_down(held, *sub, kApplicationWaits) && status.ok())
+                status = {-EBUSY, "close a sub-device that an lcore is still inside"};
+        }
+    }
+    close_leaving(wait, keep, &orphans);
+    if (status.ok() && orphans.empty())
+        (void)rte_eth_dev_owner_delete(owner_);
+    return status;
+}
+
+Status VirtualPort::configure() {
+    const Locked held(mutex_);
+    if (dev_.data->dev_conf.intr_conf.rxq != 0)
+        return {-ENOTSUP, "use Rx interrupts"};
+    const Configuration before = configuration_;
+    configuration_ = copy_of(dev_);
+    for (const std::unique_ptr<SubDevice> &sub : subs_) {
+        if (!sub->usable())
+            continue;
+        Status s;
+        if (sub->state() == State::kStarted) // it refused to stop
+            s = stop_sub(held, *sub, kApplicationWaits);
+        if (s.ok())
+            s = configure_sub(held, *sub);
+        if (s.ok() || sub->lost())
+            continue;
+        configuration_ = before; // ethdev keeps the old one, so they all do
+        if (wanted_ >= State::kConfigured)
+            for (const std::unique_ptr<SubDevice> &other : subs_) {
+                if (other->usable() && other->state() != State::kStarted)
+                    if (const Status back = configure_sub(held, *other); !back.ok())
+                        report(back);
+                if (other == sub)
+                    break;
+            }
+        return s;
+    }
+    wanted_ = State::kConfigured;
+    settings_.mtu.reset(); // the configuration brings its own
+    settings_.vlan_offload.reset();
+    for (const std::unique_ptr<SubDevice> &sub : subs_)
+        if (sub->state() == State::kAbsent)
+            sub->retry_now(); // what was refused for the old configuration may fit the new one
+    host_.wake();
+    return {};
+}
+
+Status VirtualPort::start() {
+    const Locked held(mutex_);
+    for (std::uint16_t q = 0; q < configuration_.rx_queues; q++) {
+        RxQueueRecord &r = queues_->rx(QueueId{q});
+        if (r.queue == nullptr)
+            return {-EINVAL, "start with an Rx queue that is not set up"};
+        r.run = r.conf.rx_deferred_start == 0;
+    }
+    for (std::uint16_t q = 0; q < configuration_.tx_queues; q++) {
+        TxQueueRecord &r = queues_->tx(QueueId{q});
+        if (r.queue == nullptr)
+            return {-EINVAL, "start with a Tx queue that is not set up"};
+        r.run = r.conf.tx_deferred_start == 0;
+    }
+    for (const std::unique_ptr<SubDevice> &sub : subs_) {
+        if (!sub->usable())
+            continue;
+        Status s;
+        if (sub->state() == State::kProbed)
+            s = configure_sub(held, *sub);
+        if (s.ok())
+            s = start_sub(held, *sub);
+        if (s.ok() || sub->lost())
+            continue;
+        for (const std::unique_ptr<SubDevice> &other : subs_)
+            if (other->state() == State::kStarted && !other->released())
+                if (const Status back = stop_sub(held, *other, kApplicationWaits); !back.ok())
+                    report(back);
+        return s;
+    }
+    wanted_ = State::kStarted;
+    for (std::uint16_t q = 0; q < configuration_.rx_queues; q++)
+        dev_.data->rx_queue_state[q] =
+            queues_->rx(QueueId{q}).run ? RTE_ETH_QUEUE_STATE_STARTED : RTE_ETH_QUEUE_STATE_STOPPED;
+    for (std::uint16_t q = 0; q < configuration_.tx_queues; q++)
+        dev_.data->tx_queue_state[q] =
+            queues_->tx(QueueId{q}).run ? RTE_ETH_QUEUE_STATE_STARTED : RTE_ETH_QUEUE_STATE_STOPPED;
+    note_switch(held);
+    (void)settle_link(held); // valid from the first moment
+    host_.wake();
+    return {};
+}
+
+Status VirtualPort::stop() {
+    const Locked held(mutex_);
+    if (wanted_ == State::kStarted)
+        wanted_ = State::kConfigured;
+    for (const std::unique_ptr<SubDevice> &sub : subs_)
+        sub->shut();
+    Status first;
+    for (const std::unique_ptr<SubDevice> &sub : subs_) {
+        if (!sub->usable() || sub->state() != State::kStarted)
+            continue; // one that is lost is taken down by the host thread, from whatever step it stands on
+        if (const Status s = stop_sub(held, *sub, kApplicationWaits); !s.ok() && !sub->lost() && first.ok())
+            first = s; // the others are stopped all the same; a second stop tries this one again
+    }
+    if (!first.ok())
+        return first;
+    std::fill_n(dev_.data->rx_queue_state, configuration_.rx_queues, std::uint8_t{RTE_ETH_QUEUE_STATE_STOPPED});
+    std::fill_n(dev_.data->tx_queue_state, configuration_.tx_queues, std::uint8_t{RTE_ETH_QUEUE_STATE_STOPPED});
+    note_switch(held);
+    (void)settle_link(held);
+    return {};
+}
+
+Status VirtualPort::reset() {
+    const Locked held(mutex_);
+    Status first;
+    for (const std::unique_ptr<SubDevice> &sub : subs_) {
+        if (!sub->usable())
+            continue;
+        const int rc = ethdev_.reset(sub->port());
+        const Outcome outcome = sub->judge(ethdev_, rc);
+        if (outcome == Outcome::kRefused && first.ok())
+            first = {rc, "reset a sub-device"};
+        if (outcome == Outcome::kVanished || sub->state() != State::kConfigured)
+            continue;
+        sub->move_to(State::kProbed); // the application has to configure the port again, and that configures it
+    }
+    if (first.ok())
+        wanted_ = State::kProbed;
+    return first;
+}
+
+Status VirtualPort::rx_queue_setup(std::uint16_t queue, std::uint16_t descriptors, unsigned socket,
+                                   const rte_eth_rxconf *conf, rte_mempool *pool) {
+    if (conf->rx_nseg != 0 || conf->rx_nmempool != 0)
+        return {-ENOTSUP, "set up an Rx queue with several mempools or split buffers"};
+    const Locked held(mutex_);
+    const QueueId id{queue};
+    if (const int rc = queues_->make_rx(
+            id_, id, {.descriptors = descriptors, .socket = socket, .conf = *conf, .pool = pool, .run = conf->rx_deferred_start == 0});
+        rc != 0)
+        return {rc, "make an Rx queue"};
+    for (const std::unique_ptr<SubDevice> &sub : subs_) {
+        if (!sub->usable() || sub->state() < State::kConfigured)
+            continue;
+        if (Status s = set_up_rx(held, *sub, id); !s.ok() && !sub->lost()) {
+            queues_->free_rx(id);
+            return s;
+        }
+    }
+    dev_.data->rx_queues[queue] = queues_->rx(id).queue;
+    return {};
+}
+
+Status VirtualPort::tx_queue_setup(std::uint16_t queue, std::uint16_t descriptors, unsigned socket,
+                                   const rte_eth_txconf *conf) {
+    const Locked held(mutex_);
+    const QueueId id{queue};
+    if (const int rc = queues_->make_tx(
+            id, {.descriptors = descriptors, .socket = socket, .conf = *conf, .run = conf->tx_deferred_start == 0});
+        rc != 0)
+        return {rc, "make a Tx queue"};
+    for (const std::unique_ptr<SubDevice> &sub : subs_) {
+        if (!sub->usable() || sub->state() < State::kConfigured)
+            continue;
+        if (Status s = set_up_tx(held, *sub, id); !s.ok() && !sub->lost()) {
+            queues_->free_tx(id);
+            return s;
+        }
+    }
+    dev_.data->tx_queues[queue] = queues_->tx(id).queue;
+    return {};
+}
+
+void VirtualPort::rx_queue_release(std::uint16_t queue) {
+    const Locked held(mutex_);
+    queues_->free_rx(QueueId{queue});
+}
+
+void VirtualPort::tx_queue_release(std::uint16_t queue) {
+    const Locked held(mutex_);
+    queues_->free_tx(QueueId{queue});
+}
+
+Status VirtualPort::make_active(SubIndex sub) {
+    const Locked held(mutex_);
+    if (sub.raw() >= subs_.size())
+        return {-EINVAL, "find that sub-device"};
+    if (!selection_.pin(sub))
+        return {-EAGAIN, "switch to a sub-device that carries no traffic"};
+    note_switch(held);
+    host_.wake();
+    return {};
+}
+
+Status VirtualPort::remove_by_hand(SubIndex sub) {
+    const Locked held(mutex_);
+    if (sub.raw() >= subs_.size())
+        return {-EINVAL, "find that sub-device"};
+    SubDevice &s = *subs_[sub.raw()];
+    s.removed_by_hand = true;
+    s.shut();
+    note_switch(held);
+    host_.wake();
+    return {};
+}
+
+Status VirtualPort::plug_by_hand(SubIndex sub) {
+    const Locked held(mutex_);
+    if (sub.raw() >= subs_.size())
+        return {-EINVAL, "find that sub-device"};
+    SubDevice &s = *subs_[sub.raw()];
+    s.removed_by_hand = false;
+    s.retry_now();
+    host_.wake();
+    return {};
+}
+
+void VirtualPort::report(const Status &status) const {
+    if (status.code() == -EINVAL || status.code() == -ENOTSUP)
+        HOLDFAST_LOG(INFO, "%s: cannot %s: %s", name(), status.what(), rte_strerror(-status.code()));
+    else
+        HOLDFAST_LOG(ERR, "%s: cannot %s: %s", name(), status.what(), rte_strerror(-status.code()));
+}
+
+} // namespace holdfast

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "abi/bus.h"
+#include "abi/ethdev.h"
+#include "base/ids.h"
+#include "base/mutex.h"
+#include "base/result.h"
+#include "base/selection.h"
+#include "base/state.h"
+#include "port/config.h"
+#include "port/host.h"
+#include "port/queues.h"
+#include "port/settings.h"
+#include "port/sub_device.h"
+
+#include <rte_ethdev.h>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+struct rte_eth_dev;
+struct rte_vdev_device;
+
+namespace holdfast {
+
+/// A sub-device's port that still has to be closed and its device removed, by whoever gets the next turn to hot-plug.
+struct Orphan {
+    PortId port{};
+    std::uint64_t owner = 0;
+};
+
+/// The virtual port: what the application configures, over sub-devices that come and go.
+///
+/// Every public function takes the port's mutex itself (where it needs it), so it may be called from any thread but an lcore
+/// inside a burst; the ones named "host" belong to the host thread, or to the probing thread before the host knows the port.
+/// No function holds the mutex while it probes or removes a device, or while it calls the application.
+/// Lock order: the hot-plug turn (abi::Bus) is never taken with this mutex held.
+class VirtualPort {
+  public:
+    VirtualPort(rte_eth_dev &dev, Config config, abi::Ethdev &ethdev, abi::Bus &bus, Host &host);
+    ~VirtualPort();
+    VirtualPort(const VirtualPort &) = delete;
+    VirtualPort &operator=(const VirtualPort &) = delete;
+
+    // ---- life
+    /// Plugs in what is there and settles the port's MAC. On the probing thread; the port is not known to anybody yet.
+    Status begin();
+    /// Closes all sub-devices. Of those that could not be taken off the bus now (`wait` is brief and another hot-plug is under
+    /// way) the names are given to `orphans`, for the host thread. `keep`: see abi::Bus::remove(). First error wins; a second
+    /// call finishes what the first could not.
+    Status close(abi::Wait wait, const rte_vdev_device *keep, std::vector<Orphan> &orphans);
+
+    // ---- host
+    /// Takes all steps that can be taken now; says when to come again at the latest.
+    Clock::time_point reconcile(Clock::time_point now, abi::Wait wait);
+    /// A netdev disappeared: loses the sub-device over it, if any. Lock-free.
+    void netdev_gone(unsigned index) noexcept;
+    /// Looks whether the netdevs below still exist, for when an event was missed. Lock-free.
+    void check_netdevs() noexcept;
+
+    // ---- operator (telemetry)
+    Status make_active(SubIndex sub);
+    Status remove_by_hand(SubIndex sub);
+    Status plug_by_hand(SubIndex sub);
+    struct SubInfo {
+        std::string devargs, state, reason;
+        bool wanted = false, active = false, joined = false;
+        PortId port{};
+        std::uint64_t removals = 0, plugins = 0;
+        rte_eth_stats stats{};
+    };
+    struct Info {
+        std::string name;
+        SubIndex active{};
+        std::uint64_t switches = 0, refused = 0;
+        std::vector<SubInfo> subs;
+    };
+    Info describe();
+
+    // ---- ethdev's operations
+    Status configure();
+    Status start();
+    Status stop();
+    Status reset();
+    Status infos_get(rte_eth_dev_info *info);
+    const std::uint32_t *ptypes_get(std::size_t *count);
+
+    Status rx_queue_setup(std::uint16_t queue, std::uint16_t descriptors, unsigned socket, const rte_eth_rxconf *conf,
+                          rte_mempool *pool);
+    Status tx_queue_setup(std::uint16_t queue, std::uint16_t descriptors, unsigned socket, const rte_eth_txconf *conf);
+    void rx_queue_release(std::uint16_t queue);
+    void tx_queue_release(std::uint16_t queue);
+    Status rx_queue_start(std::uint16_t queue) { return run_queue(true, QueueId{queue}, true); }
+    Status rx_queue_stop(std::uint16_t queue) { return run_queue(true, QueueId{queue}, false); }
+    Status tx_queue_start(std::uint16_t queue) { return run_queue(false, QueueId{queue}, true); }
+    Status tx_queue_stop(std::uint16_t queue) { return run_queue(false, QueueId{queue}, false); }
+    void rxq_info_get(std::uint16_t queue, rte_eth_rxq_info *info);
+    void txq_info_get(std::uint16_t queue, rte_eth_txq_info *info);
+
+    int link_update(int wait);
+    Status set_link_up() { return change(LinkUp{true}); }
+    Status set_link_down() { return change(LinkUp{false}); }
+    Status stats_get(rte_eth_stats *stats);
+    Status stats_reset();
+    int xstats_get(rte_eth_xstat *stats, unsigned n);
+    int xstats_get_names(rte_eth_xstat_name *names, unsigned n);
+    Status xstats_reset() { return stats_reset(); }
+
+    Status promiscuous_enable() { return change(Promiscuous{true}); }
+    Status promiscuous_disable() { return change(Promiscuous{false}); }
+    Status allmulticast_enable() { return change(Allmulticast{true}); }
+    Status allmulticast_disable() { return change(Allmulticast{false}); }
+    Status mtu_set(std::uint16_t mtu) { return change(Mtu{mtu}); }
+    Status mac_addr_set(rte_ether_addr *mac) { return change(DefaultMac{*mac}); }
+    Status mac_addr_add(rte_ether_addr *mac, std::uint32_t index, std::uint32_t pool);
+    void mac_addr_remove(std::uint32_t index);
+    Status vlan_filter_set(std::uint16_t vlan, int on) { return change(VlanFilter{vlan, on != 0}); }
+    Status vlan_offload_set(int mask);
+    Status set_mc_addr_list(rte_ether_addr *list, std::uint32_t count);
+
+    /// Logs a failure that leaves the driver; what the application asked wrongly only at INFO.
+    void report(const Status &status) const;
+    [[nodiscard]] PortId id() const noexcept { return id_; }
+    [[nodiscard]] const char *name() const noexcept { return name_.c_str(); }
+
+  private:
+    // ---- reconciling: reconcile.cpp
+    void take_down_lost(const Locked &, Clock::time_point now) HOLDFAST_TSA(requires_capability(mutex_));
+    void close_leaving(abi::Wait wait, const rte_vdev_device *keep, std::vector<Orphan> *orphans);
+    void probe_absent(Clock::time_point now, abi::Wait wait);
+    void welcome(const Locked &, SubDevice &sub, const abi::Probed &probed, Clock::time_point now) HOLDFAST_TSA(requires_capability(mutex_));
+    void refuse(const Locked &, SubDevice &sub, const Status &why, Clock::time_point now) HOLDFAST_TSA(requires_capability(mutex_));
+    void raise(const Locked &, Clock::time_point now) HOLDFAST_TSA(requires_capability(mutex_));
+    Clock::time_point next_visit(const Locked &, Clock::time_point now) const HOLDFAST_TSA(requires_capability(mutex_));
+    [[nodiscard]] State wanted(const SubDevice &sub) const noexcept HOLDFAST_TSA(requires_capability(mutex_));
+    /// Shuts a sub-device out of the traffic and waits until nobody is inside, at most for `limit`.
+    bool silence(const Locked &, SubDevice &sub, std::chrono::milliseconds limit) HOLDFAST_TSA(requires_capability(mutex_));
+    /// Brings a sub-device down to a port that waits to be closed. False: an lcore is still inside, try again.
+    bool tear_down(const Locked &, SubDevice &sub, std::chrono::milliseconds limit) HOLDFAST_TSA(requires_capability(mutex_));
+
+    // ---- steps: steps.cpp
+    Status configure_sub(const Locked &, SubDevice &sub) HOLDFAST_TSA(requires_capability(mutex_));
+    Status start_sub(const Locked &, SubDevice &sub) HOLDFAST_TSA(requires_capability(mutex_));
+    Status stop_sub(const Locked &, SubDevice &sub, std::chrono::milliseconds limit) HOLDFAST_TSA(requires_capability(mutex_));
+    Status set_up_rx(const Locked &, SubDevice &sub, QueueId queue) HOLDFAST_TSA(requires_capability(mutex_));
+    Status set_up_tx(const Locked &, SubDevice &sub, QueueId queue) HOLDFAST_TSA(requires_capability(mutex_));
+    enum class Phase : std::uint8_t { kBeforeStart, kAfterStart };
+    Status replay(const Locked &, SubDevice &sub, Phase phase) HOLDFAST_TSA(requires_capability(mutex_));
+    Status run_queues(const Locked &, SubDevice &sub) HOLDFAST_TSA(requires_capability(mutex_));
+    Status answer(SubDevice &sub, int rc, const char *what) const;
+
+    // ---- what the application sets: settings_ops.cpp
+    enum class Refusal : std::uint8_t { kRollsBack, kIsIgnored };
+    Status change(const Change &change, Refusal refusal = Refusal::kRollsBack);
+    void roll_back(const Locked &, SubDevice &sub, const std::vector<Change> &undo) HOLDFAST_TSA(requires_capability(mutex_));
+    Status run_queue(bool rx, QueueId queue, bool run);
+
+    // ---- link: link.cpp
+    void note_switch(const Locked &) HOLDFAST_TSA(requires_capability(mutex_));
+    /// Makes the port's link what the active sub-device's is. True if it changed.
+    bool settle_link(const Locked &) HOLDFAST_TSA(requires_capability(mutex_));
+    void announce_link(bool changed);
+
+    template <class F> void each_usable(F f) {
+        for (const std::unique_ptr<SubDevice> &sub : subs_)
+            if (sub->usable())
+                f(*sub);
+    }
+
+    rte_eth_dev &dev_; ///< ours until it is released; not touched any more once closing_
+    const std::string name_;
+    const PortId id_;
+    const Config config_;
+    abi::Ethdev &ethdev_;
+    abi::Bus &bus_;
+    Host &host_;
+    std::uint64_t owner_ = 0;
+
+    alignas(kCacheLine) Selection selection_; ///< read by lcores at every Tx burst, so alone on its line
+    alignas(kCacheLine) mutable Mutex mutex_;
+    std::vector<std::unique_ptr<SubDevice>> subs_; ///< the list is fixed once the port exists
+    std::unique_ptr<Queues> queues_ HOLDFAST_TSA(pt_guarded_by(mutex_));
+    Settings settings_ HOLDFAST_TSA(guarded_by(mutex_));
+    State wanted_ HOLDFAST_TSA(guarded_by(mutex_)) = State::kProbed;
+    bool closing_ HOLDFAST_TSA(guarded_by(mutex_)) = false;
+
+    /// The configuration that sub-devices get: a copy, for ethdev's own is half changed while it calls us.
+    struct Configuration {
+        rte_eth_conf conf{};
+        std::array<std::uint8_t, 256> rss_key{};
+        std::uint16_t rx_queues = 0;
+        std::uint16_t tx_queues = 0;
+
+        /// conf, with its pointers into this object.
+        [[nodiscard]] rte_eth_conf get() const noexcept;
+    };
+    static Configuration copy_of(const rte_eth_dev &dev) noexcept;
+    Configuration configuration_ HOLDFAST_TSA(guarded_by(mutex_));
+
+    SubIndex last_active_ HOLDFAST_TSA(guarded_by(mutex_));
+    bool had_active_ HOLDFAST_TSA(guarded_by(mutex_)) = false;
+    std::uint64_t switches_ HOLDFAST_TSA(guarded_by(mutex_)) = 0;
+    std::vector<std::uint32_t> ptypes_ HOLDFAST_TSA(guarded_by(mutex_));
+};
+
+} // namespace holdfast

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Makes a mutated copy of a header of src/: mutate.py NAME SOURCE_DIR OUT_DIR.
+
+Each mutant is one exact replacement. The old text must occur exactly once, so a mutant cannot silently fall behind the code.
+mutate.py --file NAME prints which header a mutant changes; --list prints the names.
+"""
+
+import pathlib
+import sys
+
+ENTER = """\
+        inside_.store(1, std::memory_order_seq_cst);
+        if (gate.is_open()) [[likely]]
+            return true;
+"""
+COUNTED_ENTER = """\
+        inside_.fetch_add(1, std::memory_order_seq_cst);
+        if (gate.is_open()) [[likely]]
+            return true;
+"""
+GUARD = "base/guard.h"
+RING = "base/ring.h"
+SELECTION = "base/selection.h"
+
+# name: (header, what is replaced, by what)
+MUTANTS = {
+    # What in-tree fail-safe does: look, and mark when it may be too late.
+    "look_then_mark": (GUARD, ENTER, """\
+        if (gate.is_open()) {
+            inside_.store(1, std::memory_order_seq_cst);
+            return true;
+        }
+"""),
+    "no_second_look": (GUARD, ENTER, """\
+        (void)gate;
+        inside_.store(1, std::memory_order_seq_cst);
+        if (inside_.load(std::memory_order_relaxed) != 0)
+            return true;
+"""),
+    "weak_mark": (GUARD, "inside_.store(1, std::memory_order_seq_cst);", "inside_.store(1, std::memory_order_release);"),
+    "weak_close": (GUARD, "open_.store(0, std::memory_order_seq_cst);", "open_.store(0, std::memory_order_release);"),
+    "mark_left_behind": (GUARD, "        inside_.store(0, std::memory_order_relaxed);\n", ""),
+    "relaxed_leave": (GUARD, "inside_.store(0, std::memory_order_release);", "inside_.store(0, std::memory_order_relaxed);"),
+    "relaxed_open": (GUARD, "open_.store(1, std::memory_order_release);", "open_.store(1, std::memory_order_relaxed);"),
+    "relaxed_look": (GUARD, "return open_.load(std::memory_order_seq_cst) != 0;",
+                     "return open_.load(std::memory_order_relaxed) != 0;"),
+    "relaxed_busy": (GUARD, "(Guard::leave).\n        return inside_.load(std::memory_order_seq_cst) != 0;",
+                     "(Guard::leave).\n        return inside_.load(std::memory_order_relaxed) != 0;"),
+    "counted_look_then_mark": (GUARD, COUNTED_ENTER, """\
+        if (gate.is_open()) {
+            inside_.fetch_add(1, std::memory_order_seq_cst);
+            return true;
+        }
+        inside_.fetch_add(1, std::memory_order_seq_cst);
+"""),
+    "counted_first_to_leave_clears_all": (GUARD, "inside_.fetch_sub(1, std::memory_order_release);",
+                                          "inside_.store(0, std::memory_order_release);"),
+    "counted_refused_clears_all": (GUARD, "inside_.fetch_sub(1, std::memory_order_relaxed);",
+                                   "inside_.store(0, std::memory_order_relaxed);"),
+    "counted_relaxed_leave": (GUARD, "inside_.fetch_sub(1, std::memory_order_release);",
+                              "inside_.fetch_sub(1, std::memory_order_relaxed);"),
+    "counted_relaxed_busy": (GUARD, "(CountedGuard::leave).\n        return inside_.load(std::memory_order_seq_cst) != 0;",
+                             "(CountedGuard::leave).\n        return inside_.load(std::memory_order_relaxed) != 0;"),
+    "ring_relaxed_link": (RING, "next_.store(node, std::memory_order_release);", "next_.store(node, std::memory_order_relaxed);"),
+    "ring_relaxed_step": (RING, "return next_.load(std::memory_order_acquire);", "return next_.load(std::memory_order_relaxed);"),
+    "ring_forgets_old_cursors": (RING, "                n->set_next(head_);\n", "                (void)0;\n"),
+    "ring_link_leaves_cursors_outside": (RING, "        point_in(all);\n    }\n\n    /// Unlinks", "        (void)all;\n    }\n\n    /// Unlinks"),
+    "ring_unlink_leaves_cursors_outside": (RING, "        point_in(all);\n    }\n\n    [[nodiscard]] bool contains",
+                                           "        (void)all;\n    }\n\n    [[nodiscard]] bool contains"),
+    "selection_overwrites": (SELECTION, """\
+        while (!word_.compare_exchange_weak(old, pack(change(unpack(old))), std::memory_order_acq_rel,
+                                            std::memory_order_relaxed))
+            ;
+""", """\
+        word_.store(pack(change(unpack(old))), std::memory_order_release);
+"""),
+}
+
+
+def main(args):
+    if args == ["--list"]:
+        print("\n".join(MUTANTS))
+        return 0
+    if len(args) == 2 and args[0] == "--file":
+        print(MUTANTS[args[1]][0])
+        return 0
+    name, source_dir, out_dir = args
+    header, old, new = MUTANTS[name]
+    text = (pathlib.Path(source_dir) / header).read_text()
+    found = text.count(old)
+    if found != 1:
+        sys.exit(f"mutant {name}: its text occurs {found} times in {header}, and must occur once. "
+                 "The code has changed; change the mutant with it.")
+    out = pathlib.Path(out_dir) / header
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(text.replace(old, new))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

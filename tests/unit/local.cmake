@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Mutants: for each ordering and rule of src/base a copy of the header without it, and a drill that must notice. (The drills of
+# the true headers are unit tests.) Some faults show when the drill runs, some only to ThreadSanitizer, and on x86 some to
+# neither: the orders of atomic read-modify-writes, which are full barriers there anyway.
+
+set(mutate ${CMAKE_CURRENT_SOURCE_DIR}/support/mutate.py)
+add_custom_target(mutants)
+
+# holdfast_mutant(NAME HOW DRILL): HOW the DRILL must find it: "run", in the release preset, or "tsan", in that preset.
+function(holdfast_mutant name how drill)
+    if(how STREQUAL "tsan" AND NOT HOLDFAST_PRESET STREQUAL "tsan")
+        return()
+    elseif(how STREQUAL "run" AND HOLDFAST_PRESET STREQUAL "tsan")
+        return() # its running is slower there and shows less
+    endif()
+    execute_process(COMMAND ${HOLDFAST_PYTHON} -B ${mutate} --file ${name}
+        OUTPUT_VARIABLE header OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+    set(tree ${CMAKE_CURRENT_BINARY_DIR}/mutants/${name})
+    add_custom_command(OUTPUT ${tree}/${header}
+        COMMAND ${HOLDFAST_PYTHON} -B ${mutate} ${name} ${CMAKE_SOURCE_DIR}/src ${tree}
+        DEPENDS ${mutate} ${CMAKE_SOURCE_DIR}/src/${header}
+        VERBATIM)
+    set(target mutant_${name})
+    add_executable(${target} support/drill_main.cpp ${tree}/${header})
+    set_target_properties(${target} PROPERTIES
+        CXX_EXTENSIONS OFF
+        RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/mutants)
+    # Before src: the mutated header is found first, everything else as always.
+    target_include_directories(${target} BEFORE PRIVATE ${tree} ${CMAKE_CURRENT_SOURCE_DIR})
+    target_link_libraries(${target} PRIVATE holdfast_warnings holdfast_options holdfast_base)
+    add_dependencies(mutants ${target})
+    # 500 ms a run, again until 40 s are over; a mark that stays behind is believed after 2 s.
+    add_test(NAME mutant.${name}
+        COMMAND ${HOLDFAST_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/support/expect_killed.py
+            ${how} 40 ${launcher} $<TARGET_FILE:${target}> ${drill} 500 2000)
+    set_tests_properties(mutant.${name} PROPERTIES LABELS mutant TIMEOUT 120 RUN_SERIAL ON)
+endfunction()
+
+if(HOLDFAST_PRESET MATCHES "^(release|tsan)$")
+    holdfast_mutant(look_then_mark run hammer)
+    holdfast_mutant(no_second_look run hammer)
+    holdfast_mutant(weak_mark run litmus)
+    holdfast_mutant(weak_close run litmus)
+    holdfast_mutant(mark_left_behind run hammer)
+    holdfast_mutant(relaxed_leave tsan hammer)
+    holdfast_mutant(relaxed_open tsan hammer)
+    holdfast_mutant(relaxed_look tsan hammer)
+    holdfast_mutant(relaxed_busy tsan hammer)
+    holdfast_mutant(counted_look_then_mark run counted_hammer)
+    holdfast_mutant(counted_first_to_leave_clears_all run counted_hammer)
+    holdfast_mutant(counted_refused_clears_all run counted_hammer)
+    holdfast_mutant(counted_relaxed_leave tsan counted_hammer)
+    holdfast_mutant(counted_relaxed_busy tsan counted_hammer)
+    holdfast_mutant(ring_relaxed_link tsan ring_walk)
+    holdfast_mutant(ring_relaxed_step tsan ring_walk)
+    holdfast_mutant(ring_forgets_old_cursors run ring_cursors)
+    holdfast_mutant(ring_link_leaves_cursors_outside run ring_cursors)
+    holdfast_mutant(ring_unlink_leaves_cursors_outside run ring_cursors)
+    holdfast_mutant(selection_overwrites run selection_losses)
+
+    # Each mutant of the script has a test, in one of the two presets.
+    add_test(NAME mutants_complete COMMAND ${HOLDFAST_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/support/mutants_complete.py
+        ${mutate} ${CMAKE_CURRENT_LIST_FILE})
+    set_tests_properties(mutants_complete PROPERTIES LABELS mutant)
+endif()
