@@ -47,7 +47,7 @@ DATAPATH_FORBIDDEN_HEADERS = {
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 ATOMIC_ACCESS = re.compile(r"(?:\.|->)(load|store|exchange|fetch_\w+|compare_exchange_\w+|test_and_set)\s*\(")
 # A label ends where its parenthesis begins: "pairs: guard-dekker (Guard::enter)".
-PAIRS = re.compile(r"//.*?\bpairs:\s*([\w.-]*)")
+PAIRS = re.compile(r"\bpairs:\s*([\w.-]*)")
 
 
 def blank_comments(text):
@@ -115,7 +115,7 @@ class Checker:
             if not re.search(r"memory_order|\border\b", argument_text(code, match.end() - 1)):
                 self.fault(path, code.count("\n", 0, match.start()) + 1, f"atomic {match.group(1)} names no memory order")
         for number, line in enumerate(text.splitlines(), 1):
-            for match in PAIRS.finditer(line):
+            for match in PAIRS.finditer(line.partition("//")[2]):
                 if match.group(1):
                     self.labels.setdefault(match.group(1), []).append((path, number))
                 else:

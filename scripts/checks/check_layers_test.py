@@ -48,6 +48,7 @@ FAULTS = [
     ("datapath/planted.cpp", "auto t = std::chrono::steady_clock::now();", "datapath names std::chrono (clock)"),
     ("datapath/planted.cpp", "void f() { throw 1; }", "datapath names throw (exception)"),
     ("base/planted.h", "// pairs: planted-label (nobody)", "the ordering 'planted-label' has no partner"),
+    ("base/planted.h", "// pairs: a (f). pairs: b (g)\n// pairs: a (h)", "the ordering 'b' has no partner"),
     ("base/planted.h", "// pairs:", "'pairs:' without a label"),
     ("port/planted.cpp", "int f(A &a) { return a.load(); }", "atomic load names no memory order"),
     ("port/planted.cpp", "void f(A *a) { a->store(g(1)); }", "atomic store names no memory order"),
@@ -59,6 +60,7 @@ FAULTS = [
 HARMLESS = [
     ("base/planted.h", "// rte_ring is only spoken of\nconstexpr int kMax = 1'000;"),
     ("base/planted.h", "// pairs: planted-label (f)\n// pairs: planted-label (g)"),
+    ("base/planted.h", "// pairs: a (f). pairs: b (g)\n// pairs: a (h)\n// pairs: b (i)"),
     ("datapath/planted.cpp", "struct A { A(const A &) = delete; }; // no new, no malloc, no std::mutex, no throw"),
     ("datapath/planted.cpp", "void f(rte_mbuf *m) { rte_pktmbuf_free(m); std::string_view renewed; }"),
     ("datapath/flow_async.cpp", "#include <rte_flow_driver.h>"),

@@ -50,7 +50,9 @@ def faults_of(module, driver, prefix, header):
         elif not version:
             yield f"exports {name} without a version"
     text = re.sub(r"/\*.*?\*/|//[^\n]*", "", pathlib.Path(header).read_text(encoding="utf-8"), flags=re.DOTALL)
-    declared = set(re.findall(rf"\b({prefix}\w+)\s*\(", text))
+    # A static inline function is the header's own.
+    text = re.sub(r"\bstatic\s+inline\b[^;{]*", "", text)
+    declared = set(re.findall(rf"^[^={{]*?\b({prefix}\w+)\s*\([^;{{}}]*\)\s*;", text, flags=re.MULTILINE))
     if not declared:
         yield f"{header} declares no function {prefix}..."
     for name in sorted(declared - set(exported)):

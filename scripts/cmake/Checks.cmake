@@ -4,13 +4,15 @@
 function(holdfast_check name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "COMMAND")
     add_test(NAME check.${name} COMMAND ${arg_COMMAND})
-    set_tests_properties(check.${name} PROPERTIES LABELS check TIMEOUT 300)
+    set_tests_properties(check.${name} PROPERTIES LABELS check TIMEOUT 900)
 endfunction()
 
 set(checks ${CMAKE_SOURCE_DIR}/scripts/checks)
 
 holdfast_check(layers COMMAND ${HOLDFAST_PYTHON} -B ${checks}/check_layers.py ${CMAKE_SOURCE_DIR})
 holdfast_check(layers_self_test COMMAND ${HOLDFAST_PYTHON} -B ${checks}/check_layers_test.py)
+
+holdfast_check(configure COMMAND ${HOLDFAST_PYTHON} -B ${checks}/check_configure.py ${CMAKE_SOURCE_DIR})
 
 # Every header must compile as the first and only include of a file, with what its layer may see and no more.
 set(alone_dir ${CMAKE_CURRENT_BINARY_DIR}/headers)
@@ -29,6 +31,7 @@ function(holdfast_headers_alone name language)
         set_target_properties(headers_${name} PROPERTIES
             CXX_EXTENSIONS OFF C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)
         target_link_libraries(headers_${name} PRIVATE holdfast_warnings ${arg_LINK})
+        target_compile_options(headers_${name} PRIVATE -O0 -g0)
         add_dependencies(self_contained_headers headers_${name})
     endif()
 endfunction()
@@ -38,7 +41,6 @@ foreach(layer base abi datapath port hotplug driver mayfly)
         file(GLOB shims CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/src/abi/dpdk ${CMAKE_SOURCE_DIR}/src/abi/dpdk/*.h)
         list(APPEND headers ${shims})
     endif()
-    # The interface of the layer without its objects: an object library cannot be linked into another by accident.
     holdfast_headers_alone(${layer} cpp LINK holdfast_${layer} HEADERS ${headers})
 endforeach()
 file(GLOB headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/include/*.h)

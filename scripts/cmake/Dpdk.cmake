@@ -6,6 +6,8 @@
 #   HOLDFAST_PMD_INSTALL_DIR, HOLDFAST_HEADER_INSTALL_DIR   both relative to the installation prefix
 
 find_package(PkgConfig REQUIRED)
+# Asked again at every configuration: a build tree must not keep the version of a DPDK that was replaced meanwhile.
+unset(__pkg_config_checked_LIBDPDK CACHE)
 pkg_check_modules(LIBDPDK IMPORTED_TARGET libdpdk)
 if(NOT LIBDPDK_FOUND)
     message(FATAL_ERROR "DPDK (libdpdk, from Debian's libdpdk-dev) was not found by pkg-config. "
@@ -57,6 +59,7 @@ endfunction()
 # EAL's search path is compiled into it and published in a header; no pkg-config variable has it.
 find_file(HOLDFAST_RTE_BUILD_CONFIG rte_build_config.h PATHS ${LIBDPDK_INCLUDE_DIRS} REQUIRED NO_DEFAULT_PATH)
 mark_as_advanced(HOLDFAST_RTE_BUILD_CONFIG)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${HOLDFAST_RTE_BUILD_CONFIG})
 file(STRINGS ${HOLDFAST_RTE_BUILD_CONFIG} pmd_path_line REGEX "^#define RTE_EAL_PMD_PATH ")
 string(REGEX REPLACE "^#define RTE_EAL_PMD_PATH \"(.*)\".*$" "\\1" HOLDFAST_DPDK_PMD_DIR "${pmd_path_line}")
 if(NOT IS_ABSOLUTE "${HOLDFAST_DPDK_PMD_DIR}")

@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import sys
+import tempfile
 
 import report
 from lab import LabError, missing_for_lab
@@ -48,6 +49,16 @@ def parse():
     return options
 
 
+def world_writable(path):
+    """Is one of the folders above a file open to everybody? EAL loads nothing from there."""
+    folder = os.path.dirname(os.path.realpath(path))
+    while not os.stat(folder).st_mode & 0o002:
+        if folder == "/":
+            return False
+        folder = os.path.dirname(folder)
+    return True
+
+
 def module(options, name):
     path = os.path.join(options.build, "librte_net_%s.so" % name)
     if not os.path.exists(path):
@@ -83,6 +94,7 @@ class Demo:
         self.driver = "net_failsafe0" if options.compare else "net_holdfast0"
         self.stage = stage_class(options, 2 if options.compare else 3)  # in-tree fail-safe takes two
         self.name = ("compare" if options.compare else "demo") + ("-mayfly" if stage_class is MayflyStage else "")
+        self.copies = None
         self.testpmd = None
         self.traffic = None
         self.scenario = None
@@ -93,6 +105,7 @@ class Demo:
         devices = ",".join("dev(%s)" % sub.devargs for sub in stage.subs)
         vdevs = ["%s,%s,hotplug_poll=200" % (self.driver, devices), stage.second_port]
         modules = [module(options, name) for name in stage.MODULES + (() if options.compare else ("holdfast",))]
+        modules = [self.loadable(path) for path in modules]
         print("            dpdk-testpmd --vdev '%s' --vdev '%s'" % tuple(vdevs), flush=True)
         self.testpmd = Testpmd(stage.prefix, vdevs, options.out, self.name + ".testpmd", modules, stage.inside)
         if not self.testpmd.wait_for_prompt(20.0):
@@ -110,6 +123,14 @@ class Demo:
             raise LabError(
                 "no frame came through within 10 s; see %s, %s" % (self.testpmd.log_path, self.traffic.log_path)
             )
+
+    def loadable(self, path):
+        """The module itself, or a copy where EAL accepts to load it from (a checkout below /tmp)."""
+        if not world_writable(path):
+            return path
+        if self.copies is None:
+            self.copies = tempfile.TemporaryDirectory(dir="/run", prefix="holdfast-demo-")
+        return shutil.copy(path, self.copies.name)
 
     def run(self):
         """Returns the verdict: (ok, sentences)."""
@@ -173,6 +194,8 @@ class Demo:
             if child is not None:
                 child.close(patience)
         self.stage.destroy()
+        if self.copies is not None:
+            self.copies.cleanup()
 
 
 def interrupted(number, _frame):

@@ -9,6 +9,7 @@ import threading
 import time
 
 from analysis import Span
+from lab import LabError
 from processes import now
 from scenario import Sub
 
@@ -68,6 +69,7 @@ class SampledTraffic:
         self.samples = Samples()
         self.changed = threading.Condition()
         self.vias = []
+        self.carrier = True  # has the source link?
         self.ending = threading.Event()
         self.query = Query(testpmd)
         self.names = [sub.sink for sub in subs]
@@ -83,6 +85,7 @@ class SampledTraffic:
                 return  # testpmd has ended
             sent_by = {name: counts["tx_packets"] for name, counts in sent_by.items()}
             with self.changed:
+                self.carrier = source["carrier"] != 0
                 known = self.samples.list
                 sample = (now(), source["rx_packets"], sent_by, source["tx_packets"])
                 grown = [name for name in self.names if known and sent_by[name] > known[-1][2][name]]
@@ -99,17 +102,17 @@ class SampledTraffic:
         with self.changed:
             return dict(self.samples.list[-1][2]) if self.samples.list else {}
 
-    def settle(self):
-        """Waits until what was sent has been counted, and that sample is taken."""
+    def settle(self, patience=2.0):
+        """Waits until the source has no link and three samples in a row show the same; False: that did not happen."""
+        end = now() + patience
         with self.changed:
-            before = None
-            end = now() + 2.0
+            first = len(self.samples.list)
             while now() < end:
-                last = self.samples.list[-1][1:] if self.samples.list else None
-                if last is not None and last == before:
-                    return
-                before = last
+                last = [sample[1:] for sample in self.samples.list[first:][-3:]]
+                if len(last) == 3 and last[0] == last[1] == last[2] and not self.carrier:
+                    return True
                 self.changed.wait(2 * INTERVAL)
+        return False
 
     def wait_for_via(self, after, accept, patience, give_up=lambda: False):
         end = now() + patience
@@ -184,12 +187,15 @@ class MayflyStage:
 
     def between_rounds(self):
         """Stills the source for a moment: counters do not say to which round a frame belongs that is under way."""
-        self.command("link_down", SOURCE)
-        self.traffic.settle()
-        self.command("link_up", SOURCE)
+        self.command("linkdown", SOURCE)
+        if not self.traffic.settle() and self.testpmd.alive():
+            raise LabError("frames still come from %s after /mayfly/linkdown" % SOURCE)
+        self.command("linkup", SOURCE)
 
     def command(self, word, name):
-        return self.testpmd.telemetry("/mayfly/%s,%s" % (word, name))
+        answer = self.testpmd.telemetry("/mayfly/%s,%s" % (word, name))
+        if self.testpmd.alive() and (not isinstance(answer, dict) or answer.get("result") != 0):
+            raise LabError("/mayfly/%s,%s answered %s" % (word, name, json.dumps(answer)))
 
     def remove_words(self, sub):
         return "/mayfly/unplug,%s" % sub.interface

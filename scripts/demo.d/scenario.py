@@ -68,6 +68,14 @@ class Scenario:
     def info(self):
         return self.testpmd.telemetry("/holdfast/info,%d" % self.port)
 
+    def sub_info(self, sub):
+        """What Holdfast says of one sub-device, or None."""
+        subs = (self.info() or {}).get("subs", {})
+        # DPDK's telemetry has no array of objects, so this is an object of objects.
+        return next(
+            (s for s in (subs.values() if isinstance(subs, dict) else subs) if s.get("index") == sub.index), None
+        )
+
     def check_alive(self):
         if not self.testpmd.alive():
             raise Died(describe_exit(self.testpmd.exit_code()))
@@ -109,12 +117,8 @@ class Scenario:
             )
 
     def own_counters(self, sub):
-        """The counters of the sub-device itself: (those below the driver, those of the driver); None: there are none."""
-        driver = None
-        if self.port is not None:
-            subs = (self.info() or {}).get("subs", [])
-            driver = next((s for s in subs if s.get("index") == sub.index), None)
-        return self.stage.counters(sub), driver
+        """The sub-device's own counters: (those below the driver, those of the driver), None where there are none."""
+        return self.stage.counters(sub), self.sub_info(sub) if self.port is not None else None
 
     # --- the two moves ----------------------------------------------------------------------------------------------
 
@@ -219,8 +223,7 @@ class Scenario:
         end = now() + self.patience
         while now() < end:
             self.check_alive()
-            subs = (self.info() or {}).get("subs", [])
-            if any(s.get("index") == sub.index and s.get("state") == "started" for s in subs):
+            if (self.sub_info(sub) or {}).get("state") == "started":
                 self.note("round %d: %s is back as a standby" % (rnd.number, sub.interface))
                 return
             time.sleep(0.05)

@@ -14,9 +14,6 @@
 #include <rte_eal.h>
 #include <rte_ethdev.h>
 
-#include <net/if.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -25,6 +22,9 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+
+#include <net/if.h>
+#include <unistd.h>
 
 namespace holdfast::abi {
 namespace {
@@ -66,7 +66,8 @@ std::string value_of(const rte_devargs &args, std::string_view key) {
     return {};
 }
 
-/// A device of which we can tell cheaply that it is not there: asking its driver would only make it log an error, each time.
+/// A device of which we can tell cheaply that it is not there: asking its driver would only make it log an error, each
+/// time.
 bool surely_absent(const Devargs &args) {
     const std::string_view name = args.get().name;
     if (args.on_bus("pci")) {
@@ -112,7 +113,8 @@ Probed take_over(const rte_device *dev, PortId port, const rte_devargs &wanted, 
     if (const int rc = rte_eth_dev_owner_set(port.raw(), &owner); rc != 0)
         return {.status = {rc, "own a port"}};
     const rte_devargs *had = rte_dev_devargs(dev);
-    if (had != nullptr && std::strcmp(had->args != nullptr ? had->args : "", wanted.args != nullptr ? wanted.args : "") != 0)
+    if (had != nullptr &&
+        std::strcmp(had->args != nullptr ? had->args : "", wanted.args != nullptr ? wanted.args : "") != 0)
         HOLDFAST_LOG(WARNING, "%s: %s was probed before with other arguments (\"%s\"); \"%s\" is not used", owner_name,
                      rte_dev_name(dev), had->args, wanted.args);
     return {.port = port};

@@ -12,11 +12,12 @@ struct rte_vdev_device;
 
 namespace holdfast::abi {
 
-/// How long a call may wait for another hot-plug of ours that is under way. EAL's hot-plug has no lock of its own, so all
-/// our probes and removes go one after the other.
+/// How long a call may wait for another hot-plug of ours that is under way. EAL's hot-plug has no lock of its own, so
+/// all our probes and removes go one after the other.
 enum class Wait : std::uint8_t {
     kForever, ///< the host thread, and rte_eth_dev_close()
-    kBriefly, ///< our own probe and remove: the bus may hold its lock around them, and who we wait for may want that lock
+    kBriefly, ///< our own probe and remove: the bus may hold its lock around them, and who we wait for may want that
+              ///< lock
 };
 
 /// What a probe gave.
@@ -34,15 +35,14 @@ class Bus {
     Bus &operator=(const Bus &) = delete;
     virtual ~Bus() = default;
 
-    /// Makes a device's first port ours. The port is owned before the application can see it (or, if the device was probed
-    /// before, taken over when nobody owns it).
+    /// Makes a device's first port ours. The port is owned before the application can see it (or, if the device was
+    /// probed before, taken over when nobody owns it).
     virtual Probed probe(const std::string &devargs, std::uint64_t owner, const char *owner_name, Wait wait) = 0;
 
-    /// Closes a port, if `owner` still owns it, and takes its device off the bus, when this was its last port. `keep` is a device that must stay
-    /// in the bus's list, closed: the bus may be walking over it. -EAGAIN: another hot-plug was under way for too long;
-    /// nothing was done.
+    /// Closes a port, if `owner` still owns it, and takes its device off the bus, when this was its last port. `keep`
+    /// is a device that must stay in the bus's list, closed: the bus may be walking over it. -EAGAIN: another hot-plug
+    /// was under way for too long; nothing was done.
     virtual Status remove(PortId port, std::uint64_t owner, const rte_vdev_device *keep, Wait wait) = 0;
-
 };
 
 [[nodiscard]] Bus &real_bus() noexcept;

@@ -62,8 +62,8 @@ template <class Port, class Ret, class... Args, Ret (Port::*Method)(Args...)> st
 
 } // namespace detail
 
-/// A C function for a slot of eth_dev_ops that calls a member function of the port's object: noexcept, a negative errno on
-/// failure. `.mtu_set = abi::callback<&VirtualPort::set_mtu>`
+/// A C function for a slot of eth_dev_ops that calls a member function of the port's object: noexcept, a negative errno
+/// on failure. `.mtu_set = abi::callback<&VirtualPort::set_mtu>`
 template <auto Method> inline constexpr auto callback = &detail::Callback<Method>::call;
 
 } // namespace holdfast::abi

@@ -11,9 +11,9 @@
 
 namespace holdfast::abi {
 
-/// What the control side does to a sub-device's port: ethdev's public functions, as a seam that tests replace. Each answers
-/// what ethdev answers (0 or a negative errno). Called with the virtual port's mutex held; may block as long as the
-/// sub-device's driver does. The port id must be one we own.
+/// What the control side does to a sub-device's port: ethdev's public functions, as a seam that tests replace. Each
+/// answers what ethdev answers (0 or a negative errno). Called with the virtual port's mutex held; may block as long as
+/// the sub-device's driver does. The port id must be one we own.
 class Ethdev {
   public:
     Ethdev() = default;

@@ -8,9 +8,9 @@
 
 namespace holdfast::abi {
 
-/// Who wants to know what happens to a port of ours. Called from whatever thread raises the event (EAL's interrupt thread, an
-/// application thread inside a control call, the thread that releases the port), possibly with locks of DPDK held: no lock,
-/// no ethdev call, no waiting.
+/// Who wants to know what happens to a port of ours. Called from whatever thread raises the event (EAL's interrupt
+/// thread, an application thread inside a control call, the thread that releases the port), possibly with locks of DPDK
+/// held: no lock, no ethdev call, no waiting.
 class PortListener {
   public:
     /// The device has gone or is about to go (RTE_ETH_EVENT_INTR_RMV).
@@ -24,8 +24,8 @@ class PortListener {
     ~PortListener() = default;
 };
 
-/// Registers our callbacks for all ports, present and future: once per process, and they stay. A table says whose port an id
-/// is. Callbacks of others that were registered before ours see NEW of a sub-device before it is owned.
+/// Registers our callbacks for all ports, present and future: once per process, and they stay. A table says whose port
+/// an id is. Callbacks of others that were registered before ours see NEW of a sub-device before it is owned.
 Status register_events() noexcept;
 
 /// From now on `listener` hears of this port. It must live until unlisten() has returned.

@@ -13,7 +13,7 @@ void register_log(const char *name) noexcept;
 
 } // namespace holdfast::abi
 
-/// One log line of this module. By rule it begins with the virtual port, then the sub-device where there is one. Never on the
-/// fast path.
+/// One log line of this module. By rule it begins with the virtual port, then the sub-device where there is one. Never
+/// on the fast path.
 #define HOLDFAST_LOG(level, format, ...)                                                                               \
     rte_log(RTE_LOG_##level, static_cast<unsigned>(::holdfast::abi::log_type()), format "\n" __VA_OPT__(, ) __VA_ARGS__)

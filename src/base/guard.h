@@ -10,12 +10,13 @@ namespace holdfast {
 
 /// May lcores enter a sub-device? Written by the control side and by the event that reports a loss; read by lcores.
 ///
-/// Control closes the gate, waits until every guard of the sub-device was seen clear, and then owns the sub-device alone:
-/// an lcore that set its mark after the close sees the gate shut and turns round.
+/// Control closes the gate, waits until every guard of the sub-device was seen clear, and then owns the sub-device
+/// alone: an lcore that set its mark after the close sees the gate shut and turns round.
 class Gate {
   public:
     [[nodiscard]] bool is_open() const noexcept {
-        // pairs: guard-dekker (Gate::close). pairs: gate-open (Gate::open): what control wrote before it opened is seen.
+        // pairs: guard-dekker (Gate::close). pairs: gate-open (Gate::open): what control wrote before it opened is
+        // seen.
         return open_.load(std::memory_order_seq_cst) != 0;
     }
 
@@ -36,7 +37,8 @@ class Gate {
     std::atomic<std::uint32_t> open_{0};
 };
 
-/// Is this lcore inside the sub-device? One per (queue, sub-device), so there is one writer: the thread that uses the queue.
+/// Is this lcore inside the sub-device? One per (queue, sub-device), so there is one writer: the thread that uses the
+/// queue.
 class Guard {
   public:
     /// Enters, unless the gate is closed. Bound: one locked store and one load.
@@ -66,8 +68,8 @@ class Guard {
 };
 
 /// A guard for any number of threads at once: calls that may come from a command thread while an lcore uses the queue
-/// (queue counts, descriptor status). One per sub-device. A shared Guard would not do: the first to leave would clear the
-/// mark of the others.
+/// (queue counts, descriptor status). One per sub-device. A shared Guard would not do: the first to leave would clear
+/// the mark of the others.
 class CountedGuard {
   public:
     [[nodiscard]] bool enter(const Gate &gate) noexcept {
@@ -94,8 +96,8 @@ class CountedGuard {
     std::atomic<std::uint32_t> inside_{0};
 };
 
-/// A sub-device's door: its gate, read at every burst, and the guard of the slow calls, which has other writers and so a
-/// line of its own.
+/// A sub-device's door: its gate, read at every burst, and the guard of the slow calls, which has other writers and so
+/// a line of its own.
 struct Door {
     alignas(kCacheLine) Gate gate;
     alignas(kCacheLine) CountedGuard slow;

@@ -30,8 +30,8 @@ class RingNode {
     std::atomic<RingNode *> next_{nullptr};
 };
 
-/// Lets Boost.Intrusive's cyclic list algorithms work on atomic links. Such a ring needs no sentinel, and each change to it
-/// is one store that a walker sees before or after.
+/// Lets Boost.Intrusive's cyclic list algorithms work on atomic links. Such a ring needs no sentinel, and each change
+/// to it is one store that a walker sees before or after.
 struct RingTraits {
     using node = RingNode;
     using node_ptr = RingNode *;
@@ -40,11 +40,11 @@ struct RingTraits {
     static void set_next(node_ptr n, node_ptr next) noexcept { n->set_next(next); }
 };
 
-/// Control's side of a ring over a fixed set of nodes, of which some are linked. The walker needs only a node to stand on
-/// and size().
+/// Control's side of a ring over a fixed set of nodes, of which some are linked. The walker needs only a node to stand
+/// on and size().
 ///
-/// A walker may stand on a node that was unlinked. So every node outside the ring points at a node inside it: from wherever
-/// the walker stands, its next step is in the ring, also after all nodes left and others came.
+/// A walker may stand on a node that was unlinked. So every node outside the ring points at a node inside it: from
+/// wherever the walker stands, its next step is in the ring, also after all nodes left and others came.
 class Ring {
     using Algo = boost::intrusive::circular_slist_algorithms<RingTraits>;
 

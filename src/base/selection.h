@@ -9,9 +9,9 @@
 
 namespace holdfast {
 
-/// Which sub-devices can carry traffic, and which one does: one word, so that the event that reports a loss moves `active`
-/// with one compare-and-swap, without a lock and without the host thread. The standby needs no computing: it is the
-/// first usable one in the order of the devargs.
+/// Which sub-devices can carry traffic, and which one does: one word, so that the event that reports a loss moves
+/// `active` with one compare-and-swap, without a lock and without the host thread. The standby needs no computing: it
+/// is the first usable one in the order of the devargs.
 ///
 /// Read by every lcore at every Tx burst; written rarely.
 class Selection {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "datapath/datapath.h"
-
 #include "base/guard.h"
 #include "base/ids.h"
 #include "base/ring.h"
 #include "base/selection.h"
+#include "datapath/datapath.h"
 
 #include <rte_common.h>
 #include <rte_ethdev.h>
@@ -41,8 +40,8 @@ std::uint16_t rx_burst(void *rx_queue, rte_mbuf **pkts, std::uint16_t n) noexcep
 
 namespace {
 
-/// Calls `burst` on the active sub-device, inside its guard; false when there is none. `active` may move between the look
-/// at it and the gate: then the second try finds the new one.
+/// Calls `burst` on the active sub-device, inside its guard; false when there is none. `active` may move between the
+/// look at it and the gate: then the second try finds the new one.
 template <class F> [[gnu::always_inline]] inline bool on_active(TxQueue &q, F burst) noexcept {
     for (int tries = 0; tries < 2; tries++) {
         const SubIndex active = q.selection->active();
@@ -72,9 +71,8 @@ std::uint16_t tx_burst(void *tx_queue, rte_mbuf **pkts, std::uint16_t n) noexcep
 
 std::uint16_t tx_prepare(void *tx_queue, rte_mbuf **pkts, std::uint16_t n) noexcept {
     std::uint16_t good = n;
-    (void)on_active(*static_cast<TxQueue *>(tx_queue), [&](const SubQueue &sub) noexcept {
-        good = rte_eth_tx_prepare(sub.port, sub.queue, pkts, n);
-    });
+    (void)on_active(*static_cast<TxQueue *>(tx_queue),
+                    [&](const SubQueue &sub) noexcept { good = rte_eth_tx_prepare(sub.port, sub.queue, pkts, n); });
     return good;
 }
 

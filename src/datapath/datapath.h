@@ -12,15 +12,15 @@
 
 struct rte_mbuf;
 
-/// What lcores touch, and nothing else. These objects are made and changed by the control side; an lcore reads what its own
-/// queue points to.
+/// What lcores touch, and nothing else. These objects are made and changed by the control side; an lcore reads what its
+/// own queue points to.
 ///
 /// The functions below are installed in the ethdev before the port starts and never swapped: applications call through
 /// rte_eth_fp_ops, which ethdev fills only at start. What changes at run time are gates, rings and the selection.
 namespace holdfast::datapath {
 
-/// One sub-device as one queue sees it. `door`, `port` and `queue` are written by control while the gate is closed and quiet,
-/// and read by that queue's lcore, which alone writes `guard`. Primary process only.
+/// One sub-device as one queue sees it. `door`, `port` and `queue` are written by control while the gate is closed and
+/// quiet, and read by that queue's lcore, which alone writes `guard`. Primary process only.
 struct alignas(kCacheLine) SubQueue : RingNode {
     Door *door = nullptr;      ///< the sub-device's; lives as long as the virtual port
     std::uint16_t port = 0;    ///< the sub-device's port id; may be touched only inside the guard
@@ -42,13 +42,13 @@ struct alignas(kCacheLine) RxQueue {
 
 /// A Tx queue of a virtual port.
 struct alignas(kCacheLine) TxQueue {
-    const Selection *selection = nullptr; ///< the port's; written when `active` moves
+    const Selection *selection = nullptr;  ///< the port's; written when `active` moves
     std::atomic<std::uint64_t> refused{0}; ///< bursts that found no active sub-device; the lcore's own
     std::array<SubQueue, kMaxSubDevices> subs;
 };
 
-/// Polls each sub-device at most once, from where the last call stopped, until one has packets: each gets its turn with the
-/// whole array, which vector drivers need. Stamps the virtual port's id on what came. The packets are the caller's.
+/// Polls each sub-device at most once, from where the last call stopped, until one has packets: each gets its turn with
+/// the whole array, which vector drivers need. Stamps the virtual port's id on what came. The packets are the caller's.
 /// Bound: one burst call per sub-device. Thread: the one that uses this queue.
 std::uint16_t rx_burst(void *rx_queue, rte_mbuf **pkts, std::uint16_t n) noexcept;
 

@@ -2,18 +2,18 @@
 // rte_eth_tx_queue_count() is experimental in DPDK 24.11, and the only way to ask.
 #define ALLOW_EXPERIMENTAL_API
 
-#include "datapath/datapath.h"
-
 #include "base/guard.h"
 #include "base/ids.h"
 #include "base/selection.h"
+#include "datapath/datapath.h"
 
 #include <rte_ethdev.h>
 
 #include <cerrno>
 #include <cstdint>
 
-// What a command thread may ask while an lcore polls the same queue: these enter by the counted guard of the sub-device.
+// What a command thread may ask while an lcore polls the same queue: these enter by the counted guard of the
+// sub-device.
 
 namespace holdfast::datapath {
 namespace {

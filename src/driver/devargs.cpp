@@ -69,7 +69,8 @@ Error read_dev(const Item &item, std::string_view inner, Config &config) {
                     [&](const std::string &d) { return device_name(d) == name; }))
         return complain(part, "this device is named twice");
     if (config.devices.size() == kMaxSubDevices)
-        return complain(item, "one sub-device more than " + std::to_string(kMaxSubDevices) + ", the most a port can have");
+        return complain(item,
+                        "one sub-device more than " + std::to_string(kMaxSubDevices) + ", the most a port can have");
     config.devices.emplace_back(inner);
     return {};
 }

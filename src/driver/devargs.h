@@ -13,8 +13,8 @@ namespace holdfast {
 ///
 ///     item[,item...]   item: dev(DEVARGS) | mac=XX:XX:XX:XX:XX:XX | hotplug_poll=MILLISECONDS
 ///
-/// in any order. DEVARGS may hold commas and balanced parentheses. At least one sub-device and at most kMaxSubDevices; each
-/// device once; never a Holdfast port. A pure function: nothing is probed, nothing is kept.
+/// in any order. DEVARGS may hold commas and balanced parentheses. At least one sub-device and at most kMaxSubDevices;
+/// each device once; never a Holdfast port. A pure function: nothing is probed, nothing is kept.
 ///
 /// @param text  what follows the name of the port in its devargs
 /// @param out   filled only on success

@@ -109,7 +109,7 @@ int dismantle(rte_eth_dev &dev, abi::Wait wait, const rte_vdev_device *keep) noe
     if (port == nullptr)
         return 0;
     HostThread &host = HostThread::get();
-    const bool host_deletes = host.remove(*port, wait);
+    host.remove(*port, wait);
     std::vector<Orphan> orphans;
     const Status s = port->close(wait, keep, orphans);
     host.take(std::move(orphans));
@@ -121,7 +121,9 @@ int dismantle(rte_eth_dev &dev, abi::Wait wait, const rte_vdev_device *keep) noe
         std::fill_n(dev.data->rx_queues, dev.data->nb_rx_queues, nullptr);
     if (dev.data->tx_queues != nullptr)
         std::fill_n(dev.data->tx_queues, dev.data->nb_tx_queues, nullptr);
-    if (!host_deletes && s.code() != -EBUSY) // busy: an lcore still uses it, so it stays for ever
+    if (s.code() == -EBUSY) // an lcore is inside and still uses it, so it stays for ever
+        return s.code();
+    if (!host.hand_over(*port))
         delete port;
     return s.code();
 }

@@ -7,7 +7,8 @@
 
 namespace holdfast {
 
-/// Fills a port's slots for this process: its operations and its fast path. Once, before the port can be seen; never swapped.
+/// Fills a port's slots for this process: its operations and its fast path. Once, before the port can be seen; never
+/// swapped.
 void install(rte_eth_dev &dev) noexcept;
 /// The same in a secondary process, which carries no traffic and touches only what is its own.
 void install_secondary(rte_eth_dev &dev) noexcept;

@@ -62,7 +62,8 @@ std::optional<Address> read_address(const char *params) {
 int answer(rte_tel_data *data, const Status &status, const char *done) {
     rte_tel_data_start_dict(data);
     rte_tel_data_add_dict_int(data, "status", status.code());
-    const std::string text = status.ok() ? done : std::string("cannot ") + status.what() + ": " + rte_strerror(-status.code());
+    const std::string text =
+        status.ok() ? done : std::string("cannot ") + status.what() + ": " + rte_strerror(-status.code());
     rte_tel_data_add_dict_string(data, "message", text.c_str());
     return 0;
 }
@@ -82,7 +83,8 @@ int command(const char *params, rte_tel_data *data, const char *done, Request re
     const auto until = std::chrono::steady_clock::now() + kPatience;
     while (status.ok()) {
         bool over = true;
-        host.with(address->port, [&](VirtualPort &port) { over = settled(port.describe().subs.at(address->sub.raw())); });
+        host.with(address->port,
+                  [&](VirtualPort &port) { over = settled(port.describe().subs.at(address->sub.raw())); });
         if (over)
             break;
         if (std::chrono::steady_clock::now() >= until)
@@ -164,7 +166,8 @@ int plug(const char *, const char *params, rte_tel_data *data) noexcept {
 void register_telemetry() {
     static const bool once = [] {
         rte_telemetry_register_cmd("/holdfast/list", list, "Lists the Holdfast ports. No parameter.");
-        rte_telemetry_register_cmd("/holdfast/info", info, "Shows a Holdfast port and its sub-devices. Parameter: PORT");
+        rte_telemetry_register_cmd("/holdfast/info", info,
+                                   "Shows a Holdfast port and its sub-devices. Parameter: PORT");
         rte_telemetry_register_cmd("/holdfast/switch", make_active, "Makes a sub-device active. Parameters: PORT,SUB");
         rte_telemetry_register_cmd("/holdfast/remove", remove, "Removes a sub-device by hand. Parameters: PORT,SUB");
         rte_telemetry_register_cmd("/holdfast/plug", plug, "Lets a removed sub-device back in. Parameters: PORT,SUB");

@@ -11,8 +11,8 @@ namespace holdfast {
 ///     /holdfast/remove,PORT,SUB       removes a sub-device; it stays absent until it is plugged by hand
 ///     /holdfast/plug,PORT,SUB         lets a sub-device back in
 ///
-/// SUB is its position in the devargs, from 0. The last three answer "status" (0 or a negative errno) and "message"; remove and
-/// plug wait for the host thread, at most 2 s, and then answer -EINPROGRESS.
+/// SUB is its position in the devargs, from 0. The last three answer "status" (0 or a negative errno) and "message";
+/// remove and plug wait for the host thread, at most 2 s, and then answer -EINPROGRESS.
 void register_telemetry();
 
 } // namespace holdfast

@@ -119,8 +119,8 @@ int remove(rte_vdev_device *vdev) noexcept {
         return 0; // closed before
     if (rte_eal_process_type() == RTE_PROC_SECONDARY)
         return rte_eth_dev_release_port(dev);
-    // The application did not close the port. The bus holds its lock around us, or (rte_eal_cleanup) walks its list with the
-    // next device in hand: so we do not wait for the host thread, and that one device stays in the list.
+    // The application did not close the port. The bus holds its lock around us, or (rte_eal_cleanup) walks its list
+    // with the next device in hand: so we do not wait for the host thread, and that one device stays in the list.
     if (dev->data->dev_started != 0)
         (void)rte_eth_dev_stop(dev->data->port_id);
     const int rc = dismantle(*dev, abi::Wait::kBriefly, vdev->next.tqe_next);
@@ -154,11 +154,10 @@ rte_vdev_driver g_driver = [] {
     HostThread::get().stop();
 }
 
-} // namespace
-} // namespace holdfast
-
 // What dpdk-pmdinfo.py looks for in the module's read-only data.
-extern "C" [[gnu::used]] const char holdfast_pmd_info[];
-const char holdfast_pmd_info[] =
+[[gnu::used]] const char kPmdInfo[] =
     "PMD_INFO_STRING= {\"name\" : \"net_holdfast\", \"params\" : \"dev(<devargs>) mac=<mac> hotplug_poll=<ms>\", "
     "\"kmod\" : \"\", \"pci_ids\" : []}";
+
+} // namespace
+} // namespace holdfast

@@ -10,11 +10,6 @@
 #include <rte_ethdev.h>
 #include <rte_thread.h>
 
-#include <poll.h>
-#include <pthread.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -25,6 +20,11 @@
 #include <mutex>
 #include <utility>
 #include <vector>
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 namespace holdfast {
 namespace {
@@ -92,20 +92,23 @@ void HostThread::add(VirtualPort &port) {
     wake();
 }
 
-bool HostThread::remove(VirtualPort &port, abi::Wait wait) {
+void HostThread::remove(VirtualPort &port, abi::Wait wait) {
     std::unique_lock held(mutex_);
     std::erase(ports_, &port);
+    if (running_ && ::pthread_equal(thread_, ::pthread_self()) != 0)
+        return; // the application closes the port in a callback that we called: waiting for ourselves would take for
+                // ever
     const auto done = [&] { return busy_ != &port; };
-    if (running_ && ::pthread_equal(thread_, ::pthread_self()) == 0) { // else: the application closes in our callback
-        if (wait == abi::Wait::kForever)
-            idle_.wait(held, done);
-        else
-            idle_.wait_for(held, kBrief, done);
-    }
-    if (done())
-        return false;
-    busy_is_ours_ = true;
-    return true;
+    if (wait == abi::Wait::kForever)
+        idle_.wait(held, done);
+    else
+        idle_.wait_for(held, kBrief, done);
+}
+
+bool HostThread::hand_over(VirtualPort &port) {
+    const std::lock_guard held(mutex_);
+    handed_over_ = busy_ == &port;
+    return handed_over_;
 }
 
 void HostThread::take(std::vector<Orphan> orphans) {
@@ -151,8 +154,8 @@ void HostThread::loop() {
 }
 
 void HostThread::wait_until(Clock::time_point when) {
-    std::array<pollfd, 2> fds{{{.fd = wake_fd_, .events = POLLIN, .revents = 0},
-                               {.fd = netdevs_.fd(), .events = POLLIN, .revents = 0}}};
+    std::array<pollfd, 2> fds{
+        {{.fd = wake_fd_, .events = POLLIN, .revents = 0}, {.fd = netdevs_.fd(), .events = POLLIN, .revents = 0}}};
     int timeout = -1;
     if (when != Clock::time_point::max()) {
         const auto left = std::chrono::ceil<std::chrono::milliseconds>(when - Clock::now());
@@ -186,16 +189,14 @@ Clock::time_point HostThread::visit_all() {
         }
         next = std::min(next, port->reconcile(Clock::now(), abi::Wait::kForever));
         std::unique_lock held(mutex_);
-        if (busy_is_ours_) {
+        busy_ = nullptr;
+        if (std::exchange(handed_over_, false)) {
             held.unlock();
             std::vector<Orphan> none;
-            const Status s = port->close(abi::Wait::kForever, nullptr, none); // what we probed while it went
-            if (s.ok())
+            if (port->close(abi::Wait::kForever, nullptr, none).ok()) // also what we probed while it went
                 delete port;
             held.lock();
-            busy_is_ours_ = false;
         }
-        busy_ = nullptr;
         held.unlock();
         idle_.notify_all();
     }

@@ -16,12 +16,12 @@
 
 namespace holdfast {
 
-/// The one control thread of a process: it reconciles all Holdfast ports, brings absent sub-devices back and takes lost ones
-/// down. Nothing of it runs in a thread of DPDK's. It starts with the first port and then stays, asleep when there is nothing
-/// to do.
+/// The one control thread of a process: it reconciles all Holdfast ports, brings absent sub-devices back and takes lost
+/// ones down. Nothing of it runs in a thread of DPDK's. It starts with the first port and then stays, asleep when there
+/// is nothing to do.
 ///
-/// Lock order: the registry's mutex is held for look-ups and while a telemetry call works on a port, so it comes before a
-/// port's mutex; it is not held while the thread reconciles.
+/// Lock order: the registry's mutex is held for look-ups and while a telemetry call works on a port, so it comes before
+/// a port's mutex; it is not held while the thread reconciles.
 class HostThread final : public Host {
   public:
     /// The process's. Never destroyed; stop() ends the thread.
@@ -39,12 +39,14 @@ class HostThread final : public Host {
 
     void wake() noexcept override;
 
-    /// From now on the thread drives this port, which lives until remove() has returned false, or is the thread's if it
-    /// returned true.
+    /// From now on the thread drives this port.
     void add(VirtualPort &port);
-    /// The thread gives a port back. Waits until it does not work on it; with kBriefly only for a moment, for the caller may
-    /// hold the bus's lock that the thread is waiting for. True: it still works on the port, and will delete it.
-    bool remove(VirtualPort &port, abi::Wait wait);
+    /// The thread will not come to this port again. Waits until it does not work on it either; with kBriefly only for a
+    /// moment, for the caller may hold the bus's lock that the thread is waiting for.
+    void remove(VirtualPort &port, abi::Wait wait);
+    /// After remove(), when the caller needs the port no more. True: the thread still works on it, and deletes it when
+    /// it is done. False: the caller deletes it.
+    bool hand_over(VirtualPort &port);
     /// Closes ports and removes devices that a caller had no time for.
     void take(std::vector<Orphan> orphans);
 
@@ -76,7 +78,7 @@ class HostThread final : public Host {
     std::vector<VirtualPort *> ports_;
     std::vector<Orphan> orphans_;
     VirtualPort *busy_ = nullptr; ///< the one that the thread works on, without the mutex
-    bool busy_is_ours_ = false;   ///< its owner left: delete it when done
+    bool handed_over_ = false;    ///< its owner left: delete it when done
     bool running_ = false;
     bool stopping_ = false;
     pthread_t thread_{};

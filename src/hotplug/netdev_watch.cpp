@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "hotplug/netdev_watch.h"
 
-#include <linux/netlink.h>
-#include <linux/rtnetlink.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <functional>
+
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 namespace holdfast {
 namespace {
@@ -66,8 +66,8 @@ NetdevWatch::Heard NetdevWatch::read(const std::function<void(unsigned)> &gone) 
     for (;;) {
         sockaddr_nl from{};
         socklen_t from_size = sizeof(from);
-        const ssize_t n = ::recvfrom(fd_, buffer.data(), buffer.size(), MSG_TRUNC, reinterpret_cast<sockaddr *>(&from),
-                                     &from_size);
+        const ssize_t n =
+            ::recvfrom(fd_, buffer.data(), buffer.size(), MSG_TRUNC, reinterpret_cast<sockaddr *>(&from), &from_size);
         if (n < 0) {
             if (errno == EINTR)
                 continue;

@@ -5,8 +5,8 @@
 
 namespace holdfast {
 
-/// Hears from the kernel when network interfaces of this network namespace disappear: ethdev calls on a port over such an
-/// interface go on to answer "fine". One thread.
+/// Hears from the kernel when network interfaces of this network namespace disappear: ethdev calls on a port over such
+/// an interface go on to answer "fine". One thread.
 class NetdevWatch {
   public:
     NetdevWatch() = default;
@@ -20,8 +20,8 @@ class NetdevWatch {
     [[nodiscard]] int fd() const noexcept { return fd_; }
 
     enum class Heard { kAll, kMissed };
-    /// Reads all waiting messages and calls `gone` with the index of each interface that disappeared. kMissed: the kernel
-    /// dropped some, so look at everything. Messages that are not the kernel's, or malformed, are ignored.
+    /// Reads all waiting messages and calls `gone` with the index of each interface that disappeared. kMissed: the
+    /// kernel dropped some, so look at everything. Messages that are not the kernel's, or malformed, are ignored.
     Heard read(const std::function<void(unsigned)> &gone);
 
   private:

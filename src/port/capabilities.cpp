@@ -23,7 +23,8 @@ constexpr std::uint64_t kRxNeeded = RTE_ETH_RX_OFFLOAD_KEEP_CRC | RTE_ETH_RX_OFF
 constexpr std::uint64_t kTxOptional = RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE | RTE_ETH_TX_OFFLOAD_MT_LOCKFREE;
 /// We do not forward these at all: one thread per queue (MT_LOCKFREE), no sharing of Rx queues.
 constexpr std::uint64_t kTxNever = RTE_ETH_TX_OFFLOAD_MT_LOCKFREE;
-/// Queue set-up on a running port, and sharing, need every sub-device's help at any time; rules are kept by us or not at all.
+/// Queue set-up on a running port, and sharing, need every sub-device's help at any time; rules are kept by us or not
+/// at all.
 constexpr std::uint64_t kCapaNever = RTE_ETH_DEV_CAPA_RUNTIME_RX_QUEUE_SETUP | RTE_ETH_DEV_CAPA_RUNTIME_TX_QUEUE_SETUP |
                                      RTE_ETH_DEV_CAPA_RXQ_SHARE | RTE_ETH_DEV_CAPA_FLOW_RULE_KEEP |
                                      RTE_ETH_DEV_CAPA_FLOW_SHARED_OBJECT_KEEP;
@@ -40,11 +41,8 @@ void intersect(const rte_eth_desc_lim &sub, rte_eth_desc_lim &out) noexcept {
         out.nb_mtu_seg_max = std::min(out.nb_mtu_seg_max, sub.nb_mtu_seg_max);
 }
 
-constexpr rte_eth_desc_lim kWidest{.nb_max = UINT16_MAX,
-                                   .nb_min = 0,
-                                   .nb_align = 1,
-                                   .nb_seg_max = UINT16_MAX,
-                                   .nb_mtu_seg_max = UINT16_MAX};
+constexpr rte_eth_desc_lim kWidest{
+    .nb_max = UINT16_MAX, .nb_min = 0, .nb_align = 1, .nb_seg_max = UINT16_MAX, .nb_mtu_seg_max = UINT16_MAX};
 
 void widest(rte_eth_dev_info &out) noexcept {
     out.min_mtu = RTE_ETHER_MIN_MTU;

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "port/virtual_port.h"
-
 #include "base/ids.h"
 #include "base/mutex.h"
 #include "base/result.h"
@@ -10,6 +8,7 @@
 #include "port/queues.h"
 #include "port/stats.h"
 #include "port/sub_device.h"
+#include "port/virtual_port.h"
 
 #include <ethdev_driver.h>
 #include <rte_ethdev.h>
@@ -28,7 +27,8 @@
 namespace holdfast {
 namespace {
 
-/// Our extended statistics have a fixed list for the life of a port, whoever is plugged in: applications keep the indexes.
+/// Our extended statistics have a fixed list for the life of a port, whoever is plugged in: applications keep the
+/// indexes.
 struct PerSub {
     const char *name;
     std::uint64_t (*value)(const SubDevice &);
@@ -67,7 +67,8 @@ const std::uint32_t *VirtualPort::ptypes_get(std::size_t *count) {
         if (first)
             common = have;
         else
-            std::erase_if(common, [&](std::uint32_t t) { return std::find(have.begin(), have.end(), t) == have.end(); });
+            std::erase_if(common,
+                          [&](std::uint32_t t) { return std::find(have.begin(), have.end(), t) == have.end(); });
         first = false;
     });
     ptypes_ = std::move(common);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "port/virtual_port.h"
-
 #include "abi/link.h"
+
 #include "abi/log.h"
 #include "base/ids.h"
 #include "base/mutex.h"
 #include "base/state.h"
 #include "port/sub_device.h"
+#include "port/virtual_port.h"
 
 #include <ethdev_driver.h>
 #include <rte_ethdev.h>

@@ -119,8 +119,9 @@ void Queues::take_out(SubIndex sub) noexcept {
 bool Queues::busy(SubIndex sub) const noexcept {
     const Door *door = doors_[sub.raw()];
     return (door != nullptr && door->slow.busy()) ||
-           std::any_of(rx_.begin(), rx_.end(),
-                       [&](const RxQueueRecord &r) { return r.queue != nullptr && r.queue->subs[sub.raw()].guard.busy(); }) ||
+           std::any_of(
+               rx_.begin(), rx_.end(),
+               [&](const RxQueueRecord &r) { return r.queue != nullptr && r.queue->subs[sub.raw()].guard.busy(); }) ||
            std::any_of(tx_.begin(), tx_.end(), [&](const TxQueueRecord &r) {
                return r.queue != nullptr && r.queue->subs[sub.raw()].guard.busy();
            });

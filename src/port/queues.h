@@ -34,8 +34,8 @@ struct TxQueueRecord {
     bool run = true;
 };
 
-/// The queues of one virtual port: makes and frees the objects of the data path, and puts sub-devices into them and takes
-/// them out. Under the port's mutex. Memory comes from DPDK's heap, on the socket that the application named.
+/// The queues of one virtual port: makes and frees the objects of the data path, and puts sub-devices into them and
+/// takes them out. Under the port's mutex. Memory comes from DPDK's heap, on the socket that the application named.
 class Queues {
   public:
     Queues(const Selection &selection, std::span<Door *const> doors) noexcept;

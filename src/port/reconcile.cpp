@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "port/virtual_port.h"
-
 #include "abi/bus.h"
 #include "abi/log.h"
 #include "base/ids.h"
@@ -9,11 +7,10 @@
 #include "base/state.h"
 #include "port/queues.h"
 #include "port/sub_device.h"
+#include "port/virtual_port.h"
 
 #include <rte_errno.h>
 #include <rte_ethdev.h>
-
-#include <net/if.h>
 
 #include <algorithm>
 #include <array>
@@ -24,15 +21,18 @@
 #include <thread>
 #include <vector>
 
-// From what is to what is wanted. The mutex is held while sub-devices are configured, started and stopped, and never while a
-// device is probed or removed: the bus's lock may be held by a thread that wants our mutex.
+#include <net/if.h>
+
+// From what is to what is wanted. The mutex is held while sub-devices are configured, started and stopped, and never
+// while a device is probed or removed: the bus's lock may be held by a thread that wants our mutex.
 
 namespace holdfast {
 namespace {
 
 using namespace std::chrono_literals;
 
-/// How long one visit waits for lcores to leave a sub-device. They stay for one burst; longer only if they lost their CPU.
+/// How long one visit waits for lcores to leave a sub-device. They stay for one burst; longer only if they lost their
+/// CPU.
 constexpr std::chrono::milliseconds kPatience = 200ms;
 constexpr std::chrono::milliseconds kComeAgain = 10ms;
 /// A sub-device without link events is asked this often, when the application wants events.
@@ -66,8 +66,8 @@ bool VirtualPort::tear_down(const Locked &held, SubDevice &sub, std::chrono::mil
         if (!sub.released()) {
             sub.read_stats(ethdev_); // some drivers clear their counters at stop
             if (const int rc = ethdev_.stop(sub.port()); rc != 0 && !sub.lost())
-                HOLDFAST_LOG(WARNING, "%s: cannot stop %s (port %u): %s; it is removed all the same", name(), sub.name(),
-                             unsigned{sub.port().raw()}, rte_strerror(-rc));
+                HOLDFAST_LOG(WARNING, "%s: cannot stop %s (port %u): %s; it is removed all the same", name(),
+                             sub.name(), unsigned{sub.port().raw()}, rte_strerror(-rc));
         }
         sub.move_to(State::kConfigured);
     }
@@ -97,7 +97,8 @@ void VirtualPort::take_down_lost(const Locked &held, Clock::time_point now) {
         }
         sub->leaving_since = {};
         sub->reason = by_hand ? "removed by hand" : sub->released() ? "detached by somebody else" : "removed";
-        HOLDFAST_LOG(NOTICE, "%s: %s (port %u) left: %s", name(), sub->name(), unsigned{port.raw()}, sub->reason.c_str());
+        HOLDFAST_LOG(NOTICE, "%s: %s (port %u) left: %s", name(), sub->name(), unsigned{port.raw()},
+                     sub->reason.c_str());
         sub->retry_now();
         sub->look_again(now, config_.hotplug_poll);
     }
@@ -122,8 +123,8 @@ void VirtualPort::close_leaving(abi::Wait wait, const rte_vdev_device *keep, std
         if (s.code() == -EAGAIN)
             orphans->push_back({port, owner_});
         else if (!s.ok())
-            HOLDFAST_LOG(WARNING, "%s: cannot %s (%s, port %u): %s", name(), s.what(), sub->name(), unsigned{port.raw()},
-                         rte_strerror(-s.code()));
+            HOLDFAST_LOG(WARNING, "%s: cannot %s (%s, port %u): %s", name(), s.what(), sub->name(),
+                         unsigned{port.raw()}, rte_strerror(-s.code()));
         sub->left();
     }
 }
@@ -132,7 +133,8 @@ void VirtualPort::refuse(const Locked &, SubDevice &sub, const Status &why, Cloc
     const std::string before = sub.reason;
     sub.put_off(why, now, config_.hotplug_poll);
     if (sub.reason != before) // one line per fact, not per attempt
-        HOLDFAST_LOG(WARNING, "%s: %s is not plugged in: %s; trying again later", name(), sub.name(), sub.reason.c_str());
+        HOLDFAST_LOG(WARNING, "%s: %s is not plugged in: %s; trying again later", name(), sub.name(),
+                     sub.reason.c_str());
 }
 
 void VirtualPort::welcome(const Locked &held, SubDevice &sub, const abi::Probed &probed, Clock::time_point now) {
@@ -190,7 +192,8 @@ void VirtualPort::raise(const Locked &held, Clock::time_point now) {
             (void)tear_down(held, sub, kPatience); // nobody is inside: its gate never opened
             return;
         }
-        if (sub.state() == State::kStarted && wanted(sub) == State::kStarted && !sub.door().gate.is_open() && !sub.lost())
+        if (sub.state() == State::kStarted && wanted(sub) == State::kStarted && !sub.door().gate.is_open() &&
+            !sub.lost())
             (void)start_sub(held, sub); // removed by hand, and plugged again before we came to take it down
         if (sub.announced)
             return;

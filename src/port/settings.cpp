@@ -63,35 +63,32 @@ const char *describe(const Change &change) noexcept {
 }
 
 int apply(abi::Ethdev &ethdev, PortId port, const Change &change) {
-    return std::visit(
-        Overloaded{[&](const Mtu &c) { return ethdev.set_mtu(port, c.mtu); },
-                   [&](const Promiscuous &c) { return ethdev.set_promiscuous(port, c.on); },
-                   [&](const Allmulticast &c) { return ethdev.set_allmulticast(port, c.on); },
-                   [&](const DefaultMac &c) { return ethdev.set_default_mac(port, c.mac); },
-                   [&](const MacAdd &c) { return ethdev.add_mac(port, c.mac, c.pool); },
-                   [&](const MacRemove &c) { return ethdev.remove_mac(port, c.mac); },
-                   [&](const VlanFilter &c) { return ethdev.set_vlan_filter(port, c.vlan, c.on); },
-                   [&](const VlanOffload &c) { return ethdev.set_vlan_offload(port, c.mask); },
-                   [&](const McList &c) { return ethdev.set_mc_list(port, c.list); },
-                   [&](const LinkUp &c) { return ethdev.set_link(port, c.up); }},
-        change);
+    return std::visit(Overloaded{[&](const Mtu &c) { return ethdev.set_mtu(port, c.mtu); },
+                                 [&](const Promiscuous &c) { return ethdev.set_promiscuous(port, c.on); },
+                                 [&](const Allmulticast &c) { return ethdev.set_allmulticast(port, c.on); },
+                                 [&](const DefaultMac &c) { return ethdev.set_default_mac(port, c.mac); },
+                                 [&](const MacAdd &c) { return ethdev.add_mac(port, c.mac, c.pool); },
+                                 [&](const MacRemove &c) { return ethdev.remove_mac(port, c.mac); },
+                                 [&](const VlanFilter &c) { return ethdev.set_vlan_filter(port, c.vlan, c.on); },
+                                 [&](const VlanOffload &c) { return ethdev.set_vlan_offload(port, c.mask); },
+                                 [&](const McList &c) { return ethdev.set_mc_list(port, c.list); },
+                                 [&](const LinkUp &c) { return ethdev.set_link(port, c.up); }},
+                      change);
 }
 
 void Settings::record(const Change &change) {
-    std::visit(Overloaded{[&](const Mtu &c) { mtu = c.mtu; }, [&](const Promiscuous &c) { promiscuous = c.on; },
-                          [&](const Allmulticast &c) { allmulticast = c.on; },
-                          [&](const DefaultMac &c) { default_mac = c.mac; },
-                          [&](const MacAdd &c) {
-                              if (!has_entry(macs, c))
-                                  macs.push_back(c);
-                          },
-                          [&](const MacRemove &c) {
-                              std::erase_if(macs, [&](const MacAdd &m) { return same(m.mac, c.mac); });
-                          },
-                          [&](const VlanFilter &c) { vlans.set(c.vlan, c.on); },
-                          [&](const VlanOffload &c) { vlan_offload = c.mask; },
-                          [&](const McList &c) { mc_list = c.list; }, [&](const LinkUp &c) { link_up = c.up; }},
-               change);
+    std::visit(
+        Overloaded{
+            [&](const Mtu &c) { mtu = c.mtu; }, [&](const Promiscuous &c) { promiscuous = c.on; },
+            [&](const Allmulticast &c) { allmulticast = c.on; }, [&](const DefaultMac &c) { default_mac = c.mac; },
+            [&](const MacAdd &c) {
+                if (!has_entry(macs, c))
+                    macs.push_back(c);
+            },
+            [&](const MacRemove &c) { std::erase_if(macs, [&](const MacAdd &m) { return same(m.mac, c.mac); }); },
+            [&](const VlanFilter &c) { vlans.set(c.vlan, c.on); }, [&](const VlanOffload &c) { vlan_offload = c.mask; },
+            [&](const McList &c) { mc_list = c.list; }, [&](const LinkUp &c) { link_up = c.up; }},
+        change);
 }
 
 std::vector<Change> Settings::undo(const Change &change) const {

@@ -49,17 +49,18 @@ struct LinkUp {
     bool up;
 };
 /// @}
-using Change = std::variant<Mtu, Promiscuous, Allmulticast, DefaultMac, MacAdd, MacRemove, VlanFilter, VlanOffload, McList, LinkUp>;
+using Change = std::variant<Mtu, Promiscuous, Allmulticast, DefaultMac, MacAdd, MacRemove, VlanFilter, VlanOffload,
+                            McList, LinkUp>;
 
 /// "set the MTU", for messages.
 [[nodiscard]] const char *describe(const Change &change) noexcept;
 
-/// Carries a change out on one sub-device: the only place that does, for what the application sets now and for what a late
-/// sub-device gets later. Answers what ethdev answers.
+/// Carries a change out on one sub-device: the only place that does, for what the application sets now and for what a
+/// late sub-device gets later. Answers what ethdev answers.
 int apply(abi::Ethdev &ethdev, PortId port, const Change &change);
 
-/// What is set on a port. One is the record of the virtual port (what the application asked for), and each sub-device has
-/// one of what it was given so far. Not thread-safe: belongs under the port's mutex.
+/// What is set on a port. One is the record of the virtual port (what the application asked for), and each sub-device
+/// has one of what it was given so far. Not thread-safe: belongs under the port's mutex.
 class Settings {
   public:
     std::optional<std::uint16_t> mtu{};
@@ -78,8 +79,8 @@ class Settings {
     /// The changes that bring a device with these settings back, once `change` was carried out on it.
     [[nodiscard]] std::vector<Change> undo(const Change &change) const;
 
-    /// The changes that a device with settings `has` needs to get these, in order: what it has too much of goes first. What
-    /// was never set is left as it is.
+    /// The changes that a device with settings `has` needs to get these, in order: what it has too much of goes first.
+    /// What was never set is left as it is.
     [[nodiscard]] std::vector<Change> missing_from(const Settings &has) const;
 };
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "port/virtual_port.h"
-
 #include "abi/log.h"
 #include "base/ids.h"
 #include "base/mutex.h"
@@ -9,6 +7,7 @@
 #include "port/queues.h"
 #include "port/settings.h"
 #include "port/sub_device.h"
+#include "port/virtual_port.h"
 
 #include <ethdev_driver.h>
 #include <rte_errno.h>

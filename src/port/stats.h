@@ -5,8 +5,8 @@
 
 namespace holdfast {
 
-/// Counters of one sub-device as the port counts them: only what happened while the sub-device was ours, and never backwards,
-/// even if the device's own counters restart (drivers that clear them at start, a device that was replaced).
+/// Counters of one sub-device as the port counts them: only what happened while the sub-device was ours, and never
+/// backwards, even if the device's own counters restart (drivers that clear them at start, a device that was replaced).
 /// Not thread-safe: belongs under the port's mutex.
 class Counters {
   public:

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "port/virtual_port.h"
-
 #include "abi/ethdev.h"
 #include "abi/log.h"
 #include "base/ids.h"
@@ -12,6 +10,7 @@
 #include "port/queues.h"
 #include "port/settings.h"
 #include "port/sub_device.h"
+#include "port/virtual_port.h"
 
 #include <rte_ethdev.h>
 
@@ -29,15 +28,14 @@ Status VirtualPort::answer(SubDevice &sub, int rc, const char *what) const {
 }
 
 Status VirtualPort::configure_sub(const Locked &held, SubDevice &sub) {
-    const Fit fitted =
-        fit(configuration_.get(), configuration_.rx_queues, configuration_.tx_queues, sub.info());
+    const Fit fitted = fit(configuration_.get(), configuration_.rx_queues, configuration_.tx_queues, sub.info());
     if (!fitted.status.ok())
         return fitted.status;
     if (!fitted.without.empty())
         HOLDFAST_LOG(INFO, "%s: %s does without: %s", name(), sub.name(), fitted.without.c_str());
-    if (Status s = answer(sub,
-                          ethdev_.configure(sub.port(), configuration_.rx_queues, configuration_.tx_queues, fitted.conf),
-                          "configure a sub-device");
+    if (Status s =
+            answer(sub, ethdev_.configure(sub.port(), configuration_.rx_queues, configuration_.tx_queues, fitted.conf),
+                   "configure a sub-device");
         !s.ok())
         return s;
     for (std::uint16_t q = 0; q < configuration_.rx_queues; q++)
@@ -78,12 +76,13 @@ Status VirtualPort::set_up_tx(const Locked &, SubDevice &sub, QueueId queue) {
 }
 
 Status VirtualPort::replay(const Locked &, SubDevice &sub, Phase phase) {
-    // ethdev itself restores what a device had when that device starts, MAC lists too. So lists go to a device that runs;
-    // what some devices take only while stopped goes first.
+    // ethdev itself restores what a device had when that device starts, MAC lists too. So lists go to a device that
+    // runs; what some devices take only while stopped goes first.
     const auto early = [](const Change &c) {
         return std::holds_alternative<Mtu>(c) || std::holds_alternative<DefaultMac>(c);
     };
-    std::size_t lacking = std::variant_npos; // a kind of change that it cannot do at all: not asked again for each entry
+    std::size_t lacking =
+        std::variant_npos; // a kind of change that it cannot do at all: not asked again for each entry
     for (const Change &c : settings_.missing_from(sub.has())) {
         if (early(c) != (phase == Phase::kBeforeStart) || c.index() == lacking)
             continue;
@@ -115,7 +114,8 @@ Status VirtualPort::run_queues(const Locked &, SubDevice &sub) {
     // A start runs the queues that are not deferred.
     for (std::uint16_t q = 0; q < configuration_.rx_queues; q++)
         if (const RxQueueRecord &r = queues_->rx(QueueId{q}); r.run != (r.conf.rx_deferred_start == 0))
-            if (Status s = answer(sub, ethdev_.rx_queue_run(sub.port(), QueueId{q}, r.run), "start or stop an Rx queue");
+            if (Status s =
+                    answer(sub, ethdev_.rx_queue_run(sub.port(), QueueId{q}, r.run), "start or stop an Rx queue");
                 !s.ok())
                 return s;
     for (std::uint16_t q = 0; q < configuration_.tx_queues; q++)

@@ -34,8 +34,8 @@ enum class Outcome : std::uint8_t {
 
 /// One sub-device of a virtual port. The object lives as long as the port; the device behind it comes and goes.
 ///
-/// The event side (`on_...`, `lose`, `lost`) is for any thread and takes no lock. All else belongs under the port's mutex,
-/// except the door, which lcores read.
+/// The event side (`on_...`, `lose`, `lost`) is for any thread and takes no lock. All else belongs under the port's
+/// mutex, except the door, which lcores read.
 class SubDevice final : public abi::PortListener {
   public:
     SubDevice(SubIndex index, std::string devargs, Selection &selection, Host &host);
@@ -69,8 +69,8 @@ class SubDevice final : public abi::PortListener {
     // ---- life
     /// A port that is ours from now on. Reads what it is and has.
     Status adopt(abi::Ethdev &ethdev, PortId port);
-    /// Adds its last counters to the port's, gives it back its own MAC if it still lives, and forgets the port. What remains
-    /// is to close the port and remove the device.
+    /// Adds its last counters to the port's, gives it back its own MAC if it still lives, and forgets the port. What
+    /// remains is to close the port and remove the device.
     void leave(abi::Ethdev &ethdev);
     /// Its port was closed after leave().
     void left() noexcept;
@@ -113,7 +113,7 @@ class SubDevice final : public abi::PortListener {
     bool said_busy = false;       ///< "an lcore is still inside" was logged for this removal
     Clock::time_point next_try{};
     Clock::time_point leaving_since{};
-    std::string reason;           ///< why it is not there
+    std::string reason; ///< why it is not there
     std::uint64_t plugins = 0;
     std::uint64_t removals = 0;
 

@@ -239,8 +239,12 @@ Status VirtualPort::rx_queue_setup(std::uint16_t queue, std::uint16_t descriptor
         return {-ENOTSUP, "set up an Rx queue with several mempools or split buffers"};
     const Locked held(mutex_);
     const QueueId id{queue};
-    if (const int rc = queues_->make_rx(
-            id_, id, {.descriptors = descriptors, .socket = socket, .conf = *conf, .pool = pool, .run = conf->rx_deferred_start == 0});
+    if (const int rc = queues_->make_rx(id_, id,
+                                        {.descriptors = descriptors,
+                                         .socket = socket,
+                                         .conf = *conf,
+                                         .pool = pool,
+                                         .run = conf->rx_deferred_start == 0});
         rc != 0)
         return {rc, "make an Rx queue"};
     for (const std::unique_ptr<SubDevice> &sub : subs_) {

@@ -36,9 +36,9 @@ struct Orphan {
 
 /// The virtual port: what the application configures, over sub-devices that come and go.
 ///
-/// Every public function takes the port's mutex itself (where it needs it), so it may be called from any thread but an lcore
-/// inside a burst; the ones named "host" belong to the host thread, or to the probing thread before the host knows the port.
-/// No function holds the mutex while it probes or removes a device, or while it calls the application.
+/// Every public function takes the port's mutex itself (where it needs it), so it may be called from any thread but an
+/// lcore inside a burst; the ones named "host" belong to the host thread, or to the probing thread before the host
+/// knows the port. No function holds the mutex while it probes or removes a device, or while it calls the application.
 /// Lock order: the hot-plug turn (abi::Bus) is never taken with this mutex held.
 class VirtualPort {
   public:
@@ -50,9 +50,9 @@ class VirtualPort {
     // ---- life
     /// Plugs in what is there and settles the port's MAC. On the probing thread; the port is not known to anybody yet.
     Status begin();
-    /// Closes all sub-devices. Of those that could not be taken off the bus now (`wait` is brief and another hot-plug is under
-    /// way) the names are given to `orphans`, for the host thread. `keep`: see abi::Bus::remove(). First error wins; a second
-    /// call finishes what the first could not.
+    /// Closes all sub-devices. Of those that could not be taken off the bus now (`wait` is brief and another hot-plug
+    /// is under way) the names are given to `orphans`, for the host thread. `keep`: see abi::Bus::remove(). First error
+    /// wins; a second call finishes what the first could not.
     Status close(abi::Wait wait, const rte_vdev_device *keep, std::vector<Orphan> &orphans);
 
     // ---- host
@@ -133,20 +133,25 @@ class VirtualPort {
     void take_down_lost(const Locked &, Clock::time_point now) HOLDFAST_TSA(requires_capability(mutex_));
     void close_leaving(abi::Wait wait, const rte_vdev_device *keep, std::vector<Orphan> *orphans);
     void probe_absent(Clock::time_point now, abi::Wait wait);
-    void welcome(const Locked &, SubDevice &sub, const abi::Probed &probed, Clock::time_point now) HOLDFAST_TSA(requires_capability(mutex_));
-    void refuse(const Locked &, SubDevice &sub, const Status &why, Clock::time_point now) HOLDFAST_TSA(requires_capability(mutex_));
+    void welcome(const Locked &, SubDevice &sub, const abi::Probed &probed, Clock::time_point now)
+        HOLDFAST_TSA(requires_capability(mutex_));
+    void refuse(const Locked &, SubDevice &sub, const Status &why, Clock::time_point now)
+        HOLDFAST_TSA(requires_capability(mutex_));
     void raise(const Locked &, Clock::time_point now) HOLDFAST_TSA(requires_capability(mutex_));
     Clock::time_point next_visit(const Locked &, Clock::time_point now) const HOLDFAST_TSA(requires_capability(mutex_));
     [[nodiscard]] State wanted(const SubDevice &sub) const noexcept HOLDFAST_TSA(requires_capability(mutex_));
     /// Shuts a sub-device out of the traffic and waits until nobody is inside, at most for `limit`.
-    bool silence(const Locked &, SubDevice &sub, std::chrono::milliseconds limit) HOLDFAST_TSA(requires_capability(mutex_));
+    bool silence(const Locked &, SubDevice &sub, std::chrono::milliseconds limit)
+        HOLDFAST_TSA(requires_capability(mutex_));
     /// Brings a sub-device down to a port that waits to be closed. False: an lcore is still inside, try again.
-    bool tear_down(const Locked &, SubDevice &sub, std::chrono::milliseconds limit) HOLDFAST_TSA(requires_capability(mutex_));
+    bool tear_down(const Locked &, SubDevice &sub, std::chrono::milliseconds limit)
+        HOLDFAST_TSA(requires_capability(mutex_));
 
     // ---- steps: steps.cpp
     Status configure_sub(const Locked &, SubDevice &sub) HOLDFAST_TSA(requires_capability(mutex_));
     Status start_sub(const Locked &, SubDevice &sub) HOLDFAST_TSA(requires_capability(mutex_));
-    Status stop_sub(const Locked &, SubDevice &sub, std::chrono::milliseconds limit) HOLDFAST_TSA(requires_capability(mutex_));
+    Status stop_sub(const Locked &, SubDevice &sub, std::chrono::milliseconds limit)
+        HOLDFAST_TSA(requires_capability(mutex_));
     Status set_up_rx(const Locked &, SubDevice &sub, QueueId queue) HOLDFAST_TSA(requires_capability(mutex_));
     Status set_up_tx(const Locked &, SubDevice &sub, QueueId queue) HOLDFAST_TSA(requires_capability(mutex_));
     enum class Phase : std::uint8_t { kBeforeStart, kAfterStart };
@@ -157,7 +162,8 @@ class VirtualPort {
     // ---- what the application sets: settings_ops.cpp
     enum class Refusal : std::uint8_t { kRollsBack, kIsIgnored };
     Status change(const Change &change, Refusal refusal = Refusal::kRollsBack);
-    void roll_back(const Locked &, SubDevice &sub, const std::vector<Change> &undo) HOLDFAST_TSA(requires_capability(mutex_));
+    void roll_back(const Locked &, SubDevice &sub, const std::vector<Change> &undo)
+        HOLDFAST_TSA(requires_capability(mutex_));
     Status run_queue(bool rx, QueueId queue, bool run);
 
     // ---- link: link.cpp

@@ -31,6 +31,8 @@ int main(int argc, char **argv) {
         tally = drill::hammer<CountedGuard>(limits, 3);
     else if (name == "counted_litmus")
         tally = drill::litmus<CountedGuard>(limits);
+    else if (name == "counted_marks")
+        tally = drill::counted_marks();
     else if (name == "ring_cursors")
         tally = drill::ring_cursors();
     else if (name == "ring_walk")

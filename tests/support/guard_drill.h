@@ -12,22 +12,23 @@
 
 namespace holdfast::drill {
 
-/// What a gate protects. `taken` says that control owns it; the counters are plain, so that ThreadSanitizer sees an
-/// owner that came too early or a view that is too old.
+/// What a gate protects. `owner` goes up when control takes it (odd: taken) and when it gives it back, so that an lcore
+/// which did not run meanwhile sees it too; the counters are plain, so that ThreadSanitizer sees an owner that came too
+/// early or a view that is too old.
 struct Protected {
-    alignas(64) std::atomic<bool> taken{false};
+    alignas(64) std::atomic<std::uint64_t> owner{0};
     alignas(64) std::uint64_t by_control = 0;
     alignas(64) std::array<std::uint64_t, 4> by_lcore{}; ///< one per thread
 };
 
-/// Something that happened inside, seen from an lcore: was control there too?
-inline std::uint64_t work_inside(Protected &p, unsigned thread, std::uint64_t round) noexcept {
-    std::uint64_t seen = 0;
-    seen += p.taken.load(std::memory_order_relaxed) ? 1 : 0;
+/// Something that happens inside. Returns true if control was there too.
+inline bool trespass(Protected &p, unsigned thread, std::uint64_t round) noexcept {
+    const std::uint64_t before = p.owner.load(std::memory_order_relaxed);
     p.by_lcore[thread] += 1 + (p.by_control & 1);
     linger(round % 16);
-    seen += p.taken.load(std::memory_order_relaxed) ? 1 : 0;
-    return seen != 0 ? 1 : 0;
+    if (thread != 0 && round % 32 == thread)
+        std::this_thread::yield(); // so that others come and go meanwhile, also on few processors
+    return before % 2 != 0 || p.owner.load(std::memory_order_relaxed) != before;
 }
 
 /// The control side of a hammer: closes, waits until quiet, owns, opens, again and again.
@@ -48,13 +49,13 @@ template <class Busy> void control_side(Gate &gate, Protected &p, Tally &tally, 
                 return;
             }
         }
-        p.taken.store(true, std::memory_order_relaxed);
+        p.owner.store(2 * round + 1, std::memory_order_relaxed);
         std::uint64_t sum = 0;
         for (const std::uint64_t n : p.by_lcore)
             sum += n;
         p.by_control += 1 + (sum & 1);
         linger(static_cast<unsigned>(round * 5 % 37));
-        p.taken.store(false, std::memory_order_relaxed);
+        p.owner.store(2 * round + 2, std::memory_order_relaxed);
         tally.meetings += met ? 1 : 0;
         tally.rounds++;
         // Let the others see it shut now and then, also when they share a processor with us.
@@ -81,7 +82,7 @@ template <class G> Tally hammer(const Limits &limits, unsigned threads = 1) {
             const Pinned pinned(1 + t);
             for (std::uint64_t round = 0; !stop.load(std::memory_order_relaxed); round++) {
                 if (guard.enter(gate)) {
-                    seen[t].trespasses += work_inside(p, t, round);
+                    seen[t].trespasses += trespass(p, t, round) ? 1 : 0;
                     guard.leave();
                     continue;
                 }
@@ -104,6 +105,25 @@ template <class G> Tally hammer(const Limits &limits, unsigned threads = 1) {
         tally.refusals += s.refusals;
         tally.violations += s.trespasses;
     }
+    return tally;
+}
+
+/// What a counted guard must remember, one step after another: one of two that leaves, and one that is refused, do not
+/// clear the mark of the other who is inside.
+inline Tally counted_marks() {
+    Gate gate;
+    CountedGuard guard;
+    Tally tally{.rounds = 2, .meetings = 1, .refusals = 1, .violations = 0};
+    gate.open();
+    tally.violations += guard.enter(gate) ? 0 : 1;
+    tally.violations += guard.enter(gate) ? 0 : 1;
+    guard.leave();
+    tally.violations += guard.busy() ? 0 : 1;
+    gate.close();
+    tally.violations += guard.enter(gate) ? 1 : 0;
+    tally.violations += guard.busy() ? 0 : 1;
+    guard.leave();
+    tally.violations += guard.busy() ? 1 : 0;
     return tally;
 }
 

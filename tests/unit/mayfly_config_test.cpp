@@ -35,10 +35,11 @@ TEST(MayflyConfig, HasDefaults) {
 }
 
 TEST(MayflyConfig, ReadsEveryKeyInAnyOrder) {
-    const Config config = parsed("size=128,mode=pair,peer=net_mayfly1,rate=1000,mac=02:00:00:00:00:2a,queues=64,"
-                                 "max_mtu=2000,max_macs=3,min_desc=64,max_desc=128,desc_align=32,reta_size=512,"
-                                 "hash_key_size=52,rx_offloads=0x1,tx_offloads=0,lsc=0,rmv=0,live_mac=0,runtime_queues=1,"
-                                 "dead_tx=refuse,no_ops=allmulticast_enable;mtu_set,script=unplug@2s;plug@4s");
+    const Config config =
+        parsed("size=128,mode=pair,peer=net_mayfly1,rate=1000,mac=02:00:00:00:00:2a,queues=64,"
+               "max_mtu=2000,max_macs=3,min_desc=64,max_desc=128,desc_align=32,reta_size=512,"
+               "hash_key_size=52,rx_offloads=0x1,tx_offloads=0,lsc=0,rmv=0,live_mac=0,runtime_queues=1,"
+               "dead_tx=refuse,no_ops=allmulticast_enable;mtu_set,script=unplug@2s;plug@4s");
     EXPECT_EQ(config.mode, Mode::kPair);
     EXPECT_EQ(config.peer, "net_mayfly1");
     EXPECT_EQ(config.size, 128);
@@ -72,13 +73,43 @@ TEST(MayflyConfig, NamesTheBadPartAndItsPosition) {
 }
 
 TEST(MayflyConfig, RefusesBadValues) {
-    for (const char *text :
-         {"mode", "mode=", "mode=source", "=sink", ",", "mode=sink,", "size=59", "size=65536", "size=-1", "size= 64",
-          "queues=0", "queues=65", "queues=4,max_queues=4", "mode=sink,mode=sink", "lsc=2", "lsc=", "lsc=yes",
-          "mac=02:00:00:00:00", "mac=02:00:00:00:00:1", "mac=ff:ff:ff:ff:ff:ff", "mac=00:00:00:00:00:00",
-          "mac=02:00:00:00:00:zz", "mode=pair", "peer=net_mayfly1", "mode=pair,peer=net_null0", "max_mtu=67", "reta_size=63",
-          "min_desc=64,max_desc=32", "max_desc=100,desc_align=64", "max_mtu=100,size=200", "no_ops=", "no_ops=dev_close",
-          "rate=1000000001", "script=", "dead_tx=keep", "rx_offloads=0xg", "rx_offloads=0x10000000000000000"})
+    for (const char *text : {"mode",
+                             "mode=",
+                             "mode=source",
+                             "=sink",
+                             ",",
+                             "mode=sink,",
+                             "size=59",
+                             "size=65536",
+                             "size=-1",
+                             "size= 64",
+                             "queues=0",
+                             "queues=65",
+                             "queues=4,max_queues=4",
+                             "mode=sink,mode=sink",
+                             "lsc=2",
+                             "lsc=",
+                             "lsc=yes",
+                             "mac=02:00:00:00:00",
+                             "mac=02:00:00:00:00:1",
+                             "mac=ff:ff:ff:ff:ff:ff",
+                             "mac=00:00:00:00:00:00",
+                             "mac=02:00:00:00:00:zz",
+                             "mode=pair",
+                             "peer=net_mayfly1",
+                             "mode=pair,peer=net_null0",
+                             "max_mtu=67",
+                             "reta_size=63",
+                             "min_desc=64,max_desc=32",
+                             "max_desc=100,desc_align=64",
+                             "max_mtu=100,size=200",
+                             "no_ops=",
+                             "no_ops=dev_close",
+                             "rate=1000000001",
+                             "script=",
+                             "dead_tx=keep",
+                             "rx_offloads=0xg",
+                             "rx_offloads=0x10000000000000000"})
         EXPECT_THAT(refused(text), HasSubstr("cannot read")) << text;
 }
 

@@ -71,13 +71,36 @@ TEST(MayflyScript, NamesTheBadPartAndItsPosition) {
 }
 
 TEST(MayflyScript, RefusesWhatIsNotInTheGrammar) {
-    for (const char *text :
-         {"", ";", "unplug", "unplug@", "@2s", "unplug@2", "unplug@-1s", "unplug@1.5s", "unplug@0x2s", "unplug@2s;",
-          "unplug:1@2s", "unplug @2s", "unplug@99999999999999999999s", "unplug@86401s", "fail@1s", "fail:mtu_set@1s",
-          "fail:mtu_set:1@1s", "fail:mtu_set:-2:EIO@1s", "fail:mtu_set::EIO@1s", "fail:mtu_set:1:0@1s",
-          "fail:mtu_set:1:EIO:9@1s", "fail:rx_queue_release:1:EIO@1s", "delay:mtu_set@1s", "delay:mtu_set:60001@1s",
-          "delay:rx_burst:1001@1s", "delay:mtu_set:5ms@1s", "event@1s", "event:NO_SUCH@1s", "event:NEW:NEW@1s",
-          "UNPLUG@1s"})
+    for (const char *text : {"",
+                             ";",
+                             "unplug",
+                             "unplug@",
+                             "@2s",
+                             "unplug@2",
+                             "unplug@-1s",
+                             "unplug@1.5s",
+                             "unplug@0x2s",
+                             "unplug@2s;",
+                             "unplug:1@2s",
+                             "unplug @2s",
+                             "unplug@99999999999999999999s",
+                             "unplug@86401s",
+                             "fail@1s",
+                             "fail:mtu_set@1s",
+                             "fail:mtu_set:1@1s",
+                             "fail:mtu_set:-2:EIO@1s",
+                             "fail:mtu_set::EIO@1s",
+                             "fail:mtu_set:1:0@1s",
+                             "fail:mtu_set:1:EIO:9@1s",
+                             "fail:rx_queue_release:1:EIO@1s",
+                             "delay:mtu_set@1s",
+                             "delay:mtu_set:60001@1s",
+                             "delay:rx_burst:1001@1s",
+                             "delay:mtu_set:5ms@1s",
+                             "event@1s",
+                             "event:NO_SUCH@1s",
+                             "event:NEW:NEW@1s",
+                             "UNPLUG@1s"})
         EXPECT_THAT(refused(text), HasSubstr("cannot read")) << text;
 }
 

@@ -75,8 +75,7 @@ TEST(MayflySpsc, HammerLosesAndDoublesNothing) {
     }
     stop.store(true, std::memory_order_relaxed);
     writer.join();
-    while (read() != 0) {
-    }
+    while (read() != 0) {}
     EXPECT_EQ(wrong, 0u);
     EXPECT_EQ(got, sent);
     EXPECT_GT(meetings, 0u) << "the threads never met, so this run says nothing";

@@ -2,9 +2,10 @@
 /*
  * What a driver must know of a DPDK device and driver, for ABI 25.0 (DPDK 24.11).
  *
- * Debian's DPDK packages hold no driver headers. The files of this folder declare the part that an out-of-tree vdev ethdev
- * driver needs, in our own words, field for field, under the names of the real headers: a DPDK that was built with
- * -Denable_driver_sdk=true can be put before this folder in the include path. `abi/driver_abi.h` checks the layout at run time.
+ * Debian's DPDK packages hold no driver headers. The files of this folder declare the part that an out-of-tree vdev
+ * ethdev driver needs, in our own words, field for field, under the names of the real headers: a DPDK that was built
+ * with -Denable_driver_sdk=true can be put before this folder in the include path. `abi/driver_abi.h` checks the layout
+ * at run time.
  */
 #pragma once
 

@@ -8,7 +8,6 @@
 #pragma once
 
 #include <dev_driver.h>
-
 #include <rte_ethdev.h>
 
 #include <pthread.h>

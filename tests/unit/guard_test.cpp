@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "base/guard.h"
+
+#include "support/guard_drill.h"
+
+#include <gmock/gmock.h>
+
+namespace holdfast {
+namespace {
+
+TEST(Gate, IsClosedAtFirst) {
+    const Gate gate;
+    EXPECT_FALSE(gate.is_open());
+}
+
+TEST(Gate, OpensAndCloses) {
+    Gate gate;
+    gate.open();
+    EXPECT_TRUE(gate.is_open());
+    gate.close();
+    EXPECT_FALSE(gate.is_open());
+    gate.close();
+    EXPECT_FALSE(gate.is_open());
+}
+
+TEST(Guard, KeepsOutWhenTheGateIsClosed) {
+    const Gate gate;
+    Guard guard;
+    EXPECT_FALSE(guard.enter(gate));
+    EXPECT_FALSE(guard.busy());
+}
+
+TEST(Guard, LetsInWhenTheGateIsOpenAndIsBusyUntilItLeaves) {
+    Gate gate;
+    Guard guard;
+    gate.open();
+    EXPECT_TRUE(guard.enter(gate));
+    EXPECT_TRUE(guard.busy());
+    guard.leave();
+    EXPECT_FALSE(guard.busy());
+}
+
+TEST(Guard, StaysBusyWhenTheGateClosesUnderIt) {
+    Gate gate;
+    Guard guard;
+    gate.open();
+    ASSERT_TRUE(guard.enter(gate));
+    gate.close();
+    EXPECT_TRUE(guard.busy());
+    guard.leave();
+    EXPECT_FALSE(guard.busy());
+    EXPECT_FALSE(guard.enter(gate));
+}
+
+TEST(Guard, IsNotAskedByTheGatesOfOthers) {
+    Gate mine;
+    Gate other;
+    Guard guard;
+    other.open();
+    EXPECT_FALSE(guard.enter(mine));
+    EXPECT_TRUE(guard.enter(other));
+    mine.close();
+    EXPECT_TRUE(guard.busy());
+    guard.leave();
+}
+
+TEST(CountedGuard, IsBusyUntilTheLastHasLeft) {
+    EXPECT_EQ(drill::counted_marks().violations, 0U);
+}
+
+TEST(CountedGuard, KeepsOutWhenTheGateIsClosed) {
+    const Gate gate;
+    CountedGuard guard;
+    EXPECT_FALSE(guard.enter(gate));
+    EXPECT_FALSE(guard.busy());
+}
+
+TEST(Door, KeepsTheGateAndTheSlowGuardOnLinesOfTheirOwn) {
+    const Door door;
+    const auto gate = reinterpret_cast<std::uintptr_t>(&door.gate);
+    const auto slow = reinterpret_cast<std::uintptr_t>(&door.slow);
+    EXPECT_EQ(gate % kCacheLine, 0U);
+    EXPECT_GE(slow - gate, kCacheLine);
+    EXPECT_EQ(slow % kCacheLine, 0U);
+}
+
+void expect_clean(const char *name, const drill::Tally &tally) {
+    tally.print(name);
+    EXPECT_EQ(tally.violations, 0U);
+    EXPECT_GT(tally.meetings, 0U) << "the threads never met, so this run says nothing";
+    EXPECT_GT(tally.refusals, 0U) << "nobody was ever held off, so this run says nothing";
+}
+
+// Under ThreadSanitizer this shows as well that what one side wrote is handed over to the other.
+TEST(Guard, HammerFindsNobodyInsideWhileControlOwnsIt) {
+    expect_clean("guard hammer", drill::hammer<Guard>({}));
+}
+
+TEST(CountedGuard, HammerOfSeveralThreadsFindsNobodyInsideWhileControlOwnsIt) {
+    expect_clean("counted guard hammer", drill::hammer<CountedGuard>({}, 3));
+}
+
+TEST(Guard, LitmusNeverLetsBothSidesMissEachOther) {
+    expect_clean("guard litmus", drill::litmus<Guard>({}));
+}
+
+TEST(CountedGuard, LitmusNeverLetsBothSidesMissEachOther) {
+    expect_clean("counted guard litmus", drill::litmus<CountedGuard>({}));
+}
+
+} // namespace
+} // namespace holdfast
