@@ -3,21 +3,22 @@
  * Control of net_mayfly, the simulated NIC that fails on command.
  *
  * Devices are addressed by name ("net_mayfly0"), because an unplugged device has no port. What a name remembers (is it
- * plugged, calls per operation, armed failures, its script) lives as long as the process: it survives close and re-probe,
- * and may be set before the first probe. A *life* is the time from one probe of a name to the close of that port.
+ * plugged, calls per operation, armed failures, its script) lives as long as the process: it survives close and
+ * re-probe, and may be set before the first probe. A *life* is the time from one probe of a name to the close of that
+ * port.
  *
- * Unless a function says otherwise: any thread may call it, but not from inside a burst; it waits for short locks only, and
- * it gives 0, or a negative errno: -EINVAL for a name that does not begin with "net_mayfly", for an unknown operation,
- * event or value; -ENODEV where the device has to have a port and has none.
+ * Unless a function says otherwise: any thread may call it, but not from inside a burst; it waits for short locks only,
+ * and it gives 0, or a negative errno: -EINVAL for a name that does not begin with "net_mayfly", for an unknown
+ * operation, event or value; -ENODEV where the device has to have a port and has none.
  *
  * Operations are named as the slots of DPDK's eth_dev_ops ("mtu_set", "dev_start"), and beside them: "probe", "remove",
  * "rx_burst", "tx_burst", "tx_prepare", "rx_queue_count", "tx_queue_count", "rx_descriptor_status",
  * "tx_descriptor_status". rte_pmd_mayfly_op_name() lists them.
  *
  * A dead device (unplugged under its port): Rx gives nothing; Tx accepts, drops and counts (or, with dead_tx=refuse,
- * accepts nothing); operations answer -EIO, but for those that a driver serves without its hardware or that take the port
- * down: dev_infos_get, rxq_info_get, txq_info_get, burst modes, supported ptypes, queue release, queue stop, dev_stop,
- * dev_close. is_removed says 1.
+ * accepts nothing); operations answer -EIO, but for those that a driver serves without its hardware or that take the
+ * port down: dev_infos_get, rxq_info_get, txq_info_get, burst modes, supported ptypes, queue release, queue stop,
+ * dev_stop, dev_close. is_removed says 1.
  */
 #pragma once
 
@@ -35,11 +36,12 @@ extern "C" {
 #define RTE_PMD_MAYFLY_STAMP_MAGIC 0x4d617946u
 
 /**
- * What follows the Ethernet header of a generated packet, in the byte order of the machine. The rest of the packet is zero.
+ * What follows the Ethernet header of a generated packet, in the byte order of the machine. The rest of the packet is
+ * zero.
  *
- * Sequence numbers count up from 0 by 1 per (device, queue) and go on over stop, close and re-probe, so a receiver that has
- * every packet of one queue sees no gap, no number twice, and order. A number is used up when the packet is handed to the
- * caller of the burst.
+ * Sequence numbers count up from 0 by 1 per (device, queue) and go on over stop, close and re-probe, so a receiver that
+ * has every packet of one queue sees no gap, no number twice, and order. A number is used up when the packet is handed
+ * to the caller of the burst.
  */
 struct rte_pmd_mayfly_stamp {
     uint32_t magic;    /**< RTE_PMD_MAYFLY_STAMP_MAGIC */
@@ -58,7 +60,8 @@ struct rte_pmd_mayfly_stamp {
  * @param length  bytes that are readable there
  * @return 1 and the stamp, or 0: not a packet of a mayfly
  */
-static inline int rte_pmd_mayfly_read_stamp(const unsigned char *packet, size_t length, struct rte_pmd_mayfly_stamp *stamp) {
+static inline int rte_pmd_mayfly_read_stamp(const unsigned char *packet, size_t length,
+                                            struct rte_pmd_mayfly_stamp *stamp) {
     if (length < RTE_PMD_MAYFLY_STAMP_OFFSET + sizeof(*stamp))
         return 0;
     if (packet[12] != (RTE_PMD_MAYFLY_ETHER_TYPE >> 8) || packet[13] != (RTE_PMD_MAYFLY_ETHER_TYPE & 0xffu))
@@ -68,8 +71,8 @@ static inline int rte_pmd_mayfly_read_stamp(const unsigned char *packet, size_t 
 }
 
 /**
- * Flag: raise events from the calling thread, before the function returns. Without it mayfly's own control thread (not an
- * lcore) does the whole command, soon after; rte_pmd_mayfly_wait() waits for that.
+ * Flag: raise events from the calling thread, before the function returns. Without it mayfly's own control thread (not
+ * an lcore) does the whole command, soon after; rte_pmd_mayfly_wait() waits for that.
  */
 #define RTE_PMD_MAYFLY_SYNC 1u
 
@@ -84,45 +87,48 @@ enum rte_pmd_mayfly_state {
  * Pulls the device (surprise): its port is dead from now on, and RTE_ETH_EVENT_INTR_RMV is raised once.
  *
  * The event comes at most once per life, and as with real NICs only when the device has rmv=1 and the port, if it was
- * configured, has intr_conf.rmv set. Packets that wait in a pair's or loop's ring are freed when the port stops or closes.
+ * configured, has intr_conf.rmv set. Packets that wait in a pair's or loop's ring are freed when the port stops or
+ * closes.
  *
  * @return 0; -EALREADY: it is unplugged (with SYNC; without it the command is accepted and does nothing)
  */
 int rte_pmd_mayfly_unplug(const char *name, unsigned int flags);
 
 /**
- * Asks for the device (planned unplug): raises RTE_ETH_EVENT_INTR_RMV as above, but the device works on until its port is
- * closed; without a port it is unplugged at once. plug takes the request back.
+ * Asks for the device (planned unplug): raises RTE_ETH_EVENT_INTR_RMV as above, but the device works on until its port
+ * is closed; without a port it is unplugged at once. plug takes the request back.
  *
  * @return 0; -EALREADY: it is leaving or unplugged (with SYNC)
  */
 int rte_pmd_mayfly_unplug_planned(const char *name, unsigned int flags);
 
 /**
- * Puts the device back: its name can be probed again. A dead port that is still open stays dead and has to be closed first.
+ * Puts the device back: its name can be probed again. A dead port that is still open stays dead and has to be closed
+ * first.
  *
  * @return 0; -EALREADY: it is plugged
  */
 int rte_pmd_mayfly_plug(const char *name);
 
 /**
- * Connects (up = 1) or cuts (up = 0) the cable. Raises RTE_ETH_EVENT_INTR_LSC when that is a change, the device has lsc=1
- * and the port intr_conf.lsc. Lasts over re-probe. Without link Rx gives nothing, and Tx accepts, drops and counts.
+ * Connects (up = 1) or cuts (up = 0) the cable. Raises RTE_ETH_EVENT_INTR_LSC when that is a change, the device has
+ * lsc=1 and the port intr_conf.lsc. Lasts over re-probe. Without link Rx gives nothing, and Tx accepts, drops and
+ * counts.
  */
 int rte_pmd_mayfly_link(const char *name, int up, unsigned int flags);
 
 /**
  * Lets the next `calls` calls of an operation fail with `error` (EIO or -EIO); -1: until cleared; 0: clears.
  *
- * Operations without a result are not carried out instead (but for queue releases, which cannot fail: -EINVAL). A failing
- * dev_close reports its error and closes all the same, because ethdev releases the port whatever it says. is_removed
- * answers 0; supported ptypes answers none; bursts and prepare move no packet; prepare sets rte_errno.
+ * Operations without a result are not carried out instead (but for queue releases, which cannot fail: -EINVAL). A
+ * failing dev_close reports its error and closes all the same, because ethdev releases the port whatever it says.
+ * is_removed answers 0; supported ptypes answers none; bursts and prepare move no packet; prepare sets rte_errno.
  */
 int rte_pmd_mayfly_fail(const char *name, const char *op, int32_t calls, int error);
 
 /**
- * Lets every call of an operation take `microseconds` longer; 0 clears. Control operations sleep, at most 60 s; fast-path
- * operations wait *inside* the burst, at most 1 s, sleeping when it is 100 us or more.
+ * Lets every call of an operation take `microseconds` longer; 0 clears. Control operations sleep, at most 60 s;
+ * fast-path operations wait *inside* the burst, at most 1 s, sleeping when it is 100 us or more.
  */
 int rte_pmd_mayfly_delay(const char *name, const char *op, uint32_t microseconds);
 
@@ -133,7 +139,8 @@ int rte_pmd_mayfly_delay(const char *name, const char *op, uint32_t microseconds
  */
 int rte_pmd_mayfly_raise(const char *name, int event, unsigned int flags);
 
-/** Raises an ethdev event from inside the next call of an operation, in the thread that calls it, before it does its work. */
+/** Raises an ethdev event from inside the next call of an operation, in the thread that calls it, before it does its
+ * work. */
 int rte_pmd_mayfly_raise_in(const char *name, const char *op, int event);
 
 /** Pulls the device (surprise) from inside the next call of an operation, which then answers as a dead device does. */
@@ -166,20 +173,21 @@ const char *rte_pmd_mayfly_op_name(unsigned int number);
 
 /** What rte_pmd_mayfly_count() knows of a device, over all its lives. */
 enum rte_pmd_mayfly_counter {
-    RTE_PMD_MAYFLY_LIVES,         /**< successful probes */
-    RTE_PMD_MAYFLY_CLOSES,        /**< ports closed */
-    RTE_PMD_MAYFLY_UNPLUGS,       /**< unplugs, planned and surprise */
-    RTE_PMD_MAYFLY_RMV_EVENTS,    /**< INTR_RMV raised */
-    RTE_PMD_MAYFLY_LSC_EVENTS,    /**< INTR_LSC raised */
-    RTE_PMD_MAYFLY_TRESPASSES,    /**< queues found with somebody inside at their stop, release or close; a test asserts 0 */
-    RTE_PMD_MAYFLY_LATE_CALLS,    /**< fast-path calls for a queue whose port was stopped; a test asserts 0 */
-    RTE_PMD_MAYFLY_RX_PACKETS,    /**< handed to the application */
-    RTE_PMD_MAYFLY_TX_PACKETS,    /**< accepted and sent */
-    RTE_PMD_MAYFLY_TX_NO_PEER,    /**< accepted and dropped: nobody at the other end */
-    RTE_PMD_MAYFLY_TX_DEAD,       /**< accepted and dropped: the device was dead */
-    RTE_PMD_MAYFLY_TX_NO_LINK,    /**< accepted and dropped: no link */
-    RTE_PMD_MAYFLY_RX_NO_MBUF,    /**< not made: the mempool was empty */
-    RTE_PMD_MAYFLY_DRAINED,       /**< waited in a ring when its reader stopped, and were freed */
+    RTE_PMD_MAYFLY_LIVES,      /**< successful probes */
+    RTE_PMD_MAYFLY_CLOSES,     /**< ports closed */
+    RTE_PMD_MAYFLY_UNPLUGS,    /**< unplugs, planned and surprise */
+    RTE_PMD_MAYFLY_RMV_EVENTS, /**< INTR_RMV raised */
+    RTE_PMD_MAYFLY_LSC_EVENTS, /**< INTR_LSC raised */
+    RTE_PMD_MAYFLY_TRESPASSES, /**< queues found with somebody inside at their stop, release or close; a test asserts 0
+                                */
+    RTE_PMD_MAYFLY_LATE_CALLS, /**< fast-path calls for a queue whose port was stopped; a test asserts 0 */
+    RTE_PMD_MAYFLY_RX_PACKETS, /**< handed to the application */
+    RTE_PMD_MAYFLY_TX_PACKETS, /**< accepted and sent */
+    RTE_PMD_MAYFLY_TX_NO_PEER, /**< accepted and dropped: nobody at the other end */
+    RTE_PMD_MAYFLY_TX_DEAD,    /**< accepted and dropped: the device was dead */
+    RTE_PMD_MAYFLY_TX_NO_LINK, /**< accepted and dropped: no link */
+    RTE_PMD_MAYFLY_RX_NO_MBUF, /**< not made: the mempool was empty */
+    RTE_PMD_MAYFLY_DRAINED,    /**< waited in a ring when its reader stopped, and were freed */
 };
 
 /** One of the counters above. */
@@ -194,8 +202,8 @@ int64_t rte_pmd_mayfly_late_accesses(void);
 
 /**
  * 1: such accesses are counted, and the accessor meets an empty page on which bursts do nothing, so that a test can
- * report them. 0, the default: they kill the process. Installs a SIGSEGV handler that passes other faults on. Process-wide;
- * not while others install handlers.
+ * report them. 0, the default: they kill the process. Installs a SIGSEGV handler that passes other faults on.
+ * Process-wide; not while others install handlers.
  */
 int rte_pmd_mayfly_catch_late(int on);
 
@@ -215,10 +223,10 @@ struct rte_pmd_mayfly_settings {
     uint8_t mac[6];      /**< default address */
     uint16_t mtu;
     uint16_t rx_queues, tx_queues;
-    uint16_t macs;       /**< further addresses */
-    uint16_t vlans;      /**< VLANs let through */
-    uint16_t mc_macs;    /**< multicast list */
-    uint16_t pvid;       /**< 0: none */
+    uint16_t macs;    /**< further addresses */
+    uint16_t vlans;   /**< VLANs let through */
+    uint16_t mc_macs; /**< multicast list */
+    uint16_t pvid;    /**< 0: none */
     uint16_t tpid_outer, tpid_inner;
     uint64_t rx_offloads, tx_offloads; /**< of the port; VLAN offloads are Rx offloads */
     uint64_t strip_queues;             /**< bit n: VLAN stripping was switched on for Rx queue n */
@@ -234,8 +242,8 @@ struct rte_pmd_mayfly_settings {
 int rte_pmd_mayfly_get_settings(const char *name, struct rte_pmd_mayfly_settings *settings);
 
 /**
- * Copies the further unicast addresses, the multicast list, the VLAN ids let through (each in ascending order of slot or
- * number), the RSS key, or the redirection table.
+ * Copies the further unicast addresses, the multicast list, the VLAN ids let through (each in ascending order of slot
+ * or number), the RSS key, or the redirection table.
  *
  * @param count  how many fit into the array
  * @return how many there are, also when they did not fit

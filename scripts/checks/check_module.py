@@ -3,7 +3,8 @@
 """Checks a built driver module: what it needs, what it exports, and what dpdk-pmdinfo.py reads from it.
 
 Usage: check_module.py MODULE DRIVER PREFIX PUBLIC_HEADER
-DRIVER is the driver's name as pmdinfo shows it (net_holdfast), PREFIX the one of its public functions.
+DRIVER is the driver's name as pmdinfo shows it (net_holdfast), PREFIX the one of its public functions. PUBLIC_HEADER is
+"none" for a module that has no functions for applications: then it must export nothing at all.
 """
 
 import json
@@ -49,11 +50,12 @@ def faults_of(module, driver, prefix, header):
             yield f"exports {name}"
         elif not version:
             yield f"exports {name} without a version"
-    text = re.sub(r"/\*.*?\*/|//[^\n]*", "", pathlib.Path(header).read_text(encoding="utf-8"), flags=re.DOTALL)
+    text = "" if header == "none" else pathlib.Path(header).read_text(encoding="utf-8")
+    text = re.sub(r"/\*.*?\*/|//[^\n]*", "", text, flags=re.DOTALL)
     # A static inline function is the header's own.
     text = re.sub(r"\bstatic\s+inline\b[^;{]*", "", text)
     declared = set(re.findall(rf"^[^={{]*?\b({prefix}\w+)\s*\([^;{{}}]*\)\s*;", text, flags=re.MULTILINE))
-    if not declared:
+    if not declared and header != "none":
         yield f"{header} declares no function {prefix}..."
     for name in sorted(declared - set(exported)):
         yield f"does not export {name}, which {header} declares"

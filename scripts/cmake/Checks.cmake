@@ -52,9 +52,13 @@ holdfast_check(self_contained_headers
 # The built modules: what they need, what they export, what dpdk-pmdinfo.py reads from them.
 foreach(name holdfast mayfly)
     if(TARGET rte_net_${name})
+        set(header ${CMAKE_SOURCE_DIR}/include/rte_pmd_${name}.h)
+        if(NOT EXISTS ${header})
+            set(header none)
+        endif()
         holdfast_check(module_${name}
             COMMAND ${HOLDFAST_PYTHON} -B ${checks}/check_module.py $<TARGET_FILE:rte_net_${name}>
-                net_${name} rte_pmd_${name}_ ${CMAKE_SOURCE_DIR}/include/rte_pmd_${name}.h)
+                net_${name} rte_pmd_${name}_ ${header})
     endif()
 endforeach()
 if(TARGET rte_net_holdfast AND TARGET rte_net_mayfly)

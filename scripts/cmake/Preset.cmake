@@ -19,7 +19,9 @@ mark_as_advanced(HOLDFAST_CCACHE)
 if(HOLDFAST_CCACHE)
     foreach(language C CXX)
         if(NOT CMAKE_${language}_COMPILER_LAUNCHER)
-            set(CMAKE_${language}_COMPILER_LAUNCHER ${HOLDFAST_CCACHE})
+            # Without these two it does not cache what uses a precompiled header.
+            set(CMAKE_${language}_COMPILER_LAUNCHER
+                ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${HOLDFAST_CCACHE})
         endif()
     endforeach()
 endif()

@@ -14,7 +14,7 @@ inline bool store_link(rte_eth_dev &dev, const rte_eth_link &link) noexcept {
     static_assert(sizeof(rte_eth_link) == sizeof(std::uint64_t) && alignof(rte_eth_link) == alignof(std::uint64_t));
     std::atomic_ref word(reinterpret_cast<std::uint64_t &>(dev.data->dev_link));
     const auto now = std::bit_cast<std::uint64_t>(link);
-    // pairs: dev-link (ethdev's own atomic load of the word).
+    // Its partner is outside: ethdev's own sequentially consistent load of the word.
     return word.exchange(now, std::memory_order_seq_cst) != now;
 }
 

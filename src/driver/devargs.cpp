@@ -20,6 +20,7 @@ namespace holdfast {
 namespace {
 
 constexpr std::uint64_t kLongestPoll = 24ULL * 60 * 60 * 1000; // a day, in ms
+constexpr std::size_t kLongestName = 63;                       // EAL cuts or refuses longer ones, after we began to probe
 
 using Error = std::optional<std::string>;
 
@@ -31,7 +32,9 @@ struct Item {
 
 std::string complain(const Item &part, std::string_view why) {
     std::string out = "\"";
-    out.append(part.text.substr(0, 80)).append(part.text.size() > 80 ? "...\"" : "\"");
+    for (const char c : part.text.substr(0, 80))
+        out += static_cast<unsigned char>(c) < ' ' ? '?' : c; // it goes into one line of a log
+    out.append(part.text.size() > 80 ? "...\"" : "\"");
     out.append(" at character ").append(std::to_string(part.at + 1)).append(": ").append(why);
     return out;
 }
@@ -56,6 +59,22 @@ std::string_view device_name(std::string_view devargs) {
     return devargs.substr(0, devargs.find(','));
 }
 
+/// A name without what EAL lets one leave out or add: the bus in front, the PCI domain 0000, capitals in a PCI address.
+std::string canonical(std::string_view name) {
+    for (const std::string_view bus : {"vdev:", "pci:"})
+        if (name.starts_with(bus)) {
+            name.remove_prefix(bus.size());
+            break;
+        }
+    std::string out(name);
+    if (out.empty() || out.find_first_not_of("0123456789abcdefABCDEF:.") != std::string::npos)
+        return out;
+    std::transform(out.begin(), out.end(), out.begin(), [](char c) {
+        return c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c;
+    });
+    return std::count(out.begin(), out.end(), ':') == 1 ? "0000:" + out : out;
+}
+
 Error read_dev(const Item &item, std::string_view inner, Config &config) {
     const Item part{inner, item.at + 4};
     const std::string_view name = device_name(inner);
@@ -63,10 +82,16 @@ Error read_dev(const Item &item, std::string_view inner, Config &config) {
         return complain(item, "names no device");
     if (std::any_of(inner.begin(), inner.end(), [](char c) { return static_cast<unsigned char>(c) <= ' '; }))
         return complain(part, "a device's arguments have no blanks");
-    if (name.starts_with("net_holdfast") || name.starts_with("vdev:net_holdfast"))
+    // Anywhere in it: EAL takes a bus name in front, with any character after it.
+    if (name.find("net_holdfast") != std::string_view::npos)
         return complain(part, "a Holdfast port cannot be a sub-device");
+    // "bus=vdev,name=..." would be a second way to write every name, one that hides doubles and loops.
+    if (name.find('=') != std::string_view::npos)
+        return complain(part, "begins with no device name");
+    if (name.size() > kLongestName)
+        return complain(part, "a device name has at most " + std::to_string(kLongestName) + " characters");
     if (std::any_of(config.devices.begin(), config.devices.end(),
-                    [&](const std::string &d) { return device_name(d) == name; }))
+                    [&](const std::string &d) { return canonical(device_name(d)) == canonical(name); }))
         return complain(part, "this device is named twice");
     if (config.devices.size() == kMaxSubDevices)
         return complain(item,
@@ -108,11 +133,20 @@ Error read_poll(const Item &item, std::string_view text, bool &given, Config &co
     return {};
 }
 
-/// The inside of `name(...)`, if the item is that.
+/// The inside of `name(...)`, if the item is that and nothing more: "dev(a)dev(b)" lacks a comma. The item's parentheses are
+/// balanced.
 std::optional<std::string_view> call(std::string_view item, std::string_view name) {
-    if (item.size() < name.size() + 2 || !item.starts_with(name) || item[name.size()] != '(' || item.back() != ')')
+    if (!item.starts_with(name) || !item.substr(name.size()).starts_with('('))
         return {};
-    return item.substr(name.size() + 1, item.size() - name.size() - 2);
+    const std::string_view rest = item.substr(name.size());
+    std::size_t depth = 0;
+    for (std::size_t i = 0; i < rest.size(); i++) {
+        if (rest[i] == '(')
+            depth++;
+        else if (rest[i] == ')' && --depth == 0)
+            return i + 1 == rest.size() ? std::optional(rest.substr(1, i - 1)) : std::nullopt;
+    }
+    return {};
 }
 
 Error read_item(const Item &item, bool &poll_given, Config &config) {

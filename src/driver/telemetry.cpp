@@ -59,12 +59,17 @@ std::optional<Address> read_address(const char *params) {
     return Address{PortId{*port}, SubIndex{*sub}};
 }
 
+/// A text in telemetry's own limits, which drops what is longer.
+void add_text(rte_tel_data *data, const char *name, const std::string &text) {
+    rte_tel_data_add_dict_string(data, name, text.substr(0, RTE_TEL_MAX_STRING_LEN - 1).c_str());
+}
+
 int answer(rte_tel_data *data, const Status &status, const char *done) {
     rte_tel_data_start_dict(data);
     rte_tel_data_add_dict_int(data, "status", status.code());
     const std::string text =
         status.ok() ? done : std::string("cannot ") + status.what() + ": " + rte_strerror(-status.code());
-    rte_tel_data_add_dict_string(data, "message", text.c_str());
+    add_text(data, "message", text);
     return 0;
 }
 
@@ -106,13 +111,13 @@ rte_tel_data *describe(const VirtualPort::SubInfo &sub, std::size_t index) {
         return nullptr;
     rte_tel_data_start_dict(out);
     rte_tel_data_add_dict_int(out, "index", static_cast<std::int64_t>(index));
-    rte_tel_data_add_dict_string(out, "devargs", sub.devargs.c_str());
-    rte_tel_data_add_dict_string(out, "name", sub.devargs.substr(0, sub.devargs.find(',')).c_str());
-    rte_tel_data_add_dict_string(out, "state", sub.state.c_str());
+    add_text(out, "devargs", sub.devargs);
+    add_text(out, "name", sub.devargs.substr(0, sub.devargs.find(',')));
+    add_text(out, "state", sub.state);
     rte_tel_data_add_dict_int(out, "wanted", sub.wanted ? 1 : 0);
     rte_tel_data_add_dict_int(out, "active", sub.active ? 1 : 0);
     rte_tel_data_add_dict_int(out, "port_id", sub.port.valid() ? sub.port.raw() : -1);
-    rte_tel_data_add_dict_string(out, "reason", sub.reason.c_str());
+    add_text(out, "reason", sub.reason);
     rte_tel_data_add_dict_uint(out, "plugins", sub.plugins);
     rte_tel_data_add_dict_uint(out, "removals", sub.removals);
     rte_tel_data_add_dict_uint(out, "rx_packets", sub.stats.ipackets);
@@ -134,10 +139,11 @@ int info(const char *, const char *params, rte_tel_data *data) noexcept {
             rte_tel_data *subs = rte_tel_data_alloc();
             if (subs == nullptr)
                 return;
-            rte_tel_data_start_array(subs, RTE_TEL_CONTAINER);
+            // By position, as an object: telemetry takes no array of objects inside an object.
+            rte_tel_data_start_dict(subs);
             for (std::size_t i = 0; i < about.subs.size(); i++)
                 if (rte_tel_data *sub = describe(about.subs[i], i); sub != nullptr)
-                    rte_tel_data_add_array_container(subs, sub, 0);
+                    rte_tel_data_add_dict_container(subs, std::to_string(i).c_str(), sub, 0);
             rte_tel_data_add_dict_container(data, "subs", subs, 0);
         });
     return found ? 0 : answer(data, id ? kNoPort : Status{-EINVAL, "read the parameter: PORT"}, "");

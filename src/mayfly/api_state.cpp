@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The C API: what can be seen of a device.
 #include "mayfly/api.h"
-
 #include "mayfly/arena.h"
 #include "mayfly/totals.h"
 

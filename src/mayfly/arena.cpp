@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mayfly/arena.h"
 
+#include <algorithm>
 #include <csignal>
+
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include <algorithm>
 
 namespace holdfast::mayfly {
 namespace {
@@ -13,11 +13,7 @@ namespace {
 void *inaccessible(void *where, std::size_t bytes) noexcept {
     const int fixed = where == nullptr ? 0 : MAP_FIXED;
     void *mapping = mmap(where, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | fixed, -1, 0);
-    if (mapping == MAP_FAILED)
-        return nullptr;
-    // An application that locks all its memory (testpmd) has its future mappings locked, too; there is nothing here to lock.
-    munlock(mapping, bytes);
-    return mapping;
+    return mapping == MAP_FAILED ? nullptr : mapping;
 }
 
 std::atomic<std::uint64_t> g_late{0};
@@ -123,7 +119,7 @@ void catch_late(bool on) {
     if (on == g_catching)
         return;
     if (on) {
-        (void)arena(); // made now, because a handler may not make it
+        (void)arena();                              // made now, because a handler may not make it
         g_late.store(0, std::memory_order_relaxed); // pairs: counter (on_fault)
         struct sigaction action = {};
         action.sa_sigaction = on_fault;

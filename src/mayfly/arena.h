@@ -11,9 +11,10 @@
 
 namespace holdfast::mayfly {
 
-/// Pages for queues, one page a queue. A page that was given back cannot be accessed any more and is not handed out again
-/// for a long time, so whoever comes late to a queue faults at once. A closed page costs address space only: its memory
-/// goes back to the system, and neighbours melt into one mapping, so ten thousand lives cost neither memory nor maps.
+/// Pages for queues, one page a queue. A page that was given back cannot be accessed any more and is not handed out
+/// again for a long time, so whoever comes late to a queue faults at once. A closed page costs address space only: its
+/// memory goes back to the system, and neighbours melt into one mapping, so ten thousand lives cost neither memory nor
+/// maps.
 ///
 /// Addresses are used again only when all `chunk_pages * max_chunks` of them (16 GiB, about four million queues) were
 /// used, the oldest first.

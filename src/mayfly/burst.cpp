@@ -8,8 +8,8 @@
 namespace holdfast::mayfly {
 namespace {
 
-/// Marks its queue as visited by the lcore for its scope. The first access to a queue, so the one that faults on a closed
-/// page.
+/// Marks its queue as visited by the lcore for its scope. The first access to a queue, so the one that faults on a
+/// closed page.
 class Visit {
   public:
     explicit Visit(Queue &queue) noexcept : burst_(queue.visitors.burst) {

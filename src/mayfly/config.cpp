@@ -10,11 +10,10 @@
 namespace holdfast::mayfly {
 namespace {
 
-constexpr std::uint64_t kRxOffloads = RTE_ETH_RX_OFFLOAD_VLAN_STRIP | RTE_ETH_RX_OFFLOAD_VLAN_FILTER |
-                                      RTE_ETH_RX_OFFLOAD_VLAN_EXTEND | RTE_ETH_RX_OFFLOAD_QINQ_STRIP |
-                                      RTE_ETH_RX_OFFLOAD_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_UDP_CKSUM |
-                                      RTE_ETH_RX_OFFLOAD_TCP_CKSUM | RTE_ETH_RX_OFFLOAD_SCATTER |
-                                      RTE_ETH_RX_OFFLOAD_RSS_HASH;
+constexpr std::uint64_t kRxOffloads =
+    RTE_ETH_RX_OFFLOAD_VLAN_STRIP | RTE_ETH_RX_OFFLOAD_VLAN_FILTER | RTE_ETH_RX_OFFLOAD_VLAN_EXTEND |
+    RTE_ETH_RX_OFFLOAD_QINQ_STRIP | RTE_ETH_RX_OFFLOAD_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_UDP_CKSUM |
+    RTE_ETH_RX_OFFLOAD_TCP_CKSUM | RTE_ETH_RX_OFFLOAD_SCATTER | RTE_ETH_RX_OFFLOAD_RSS_HASH;
 constexpr std::uint64_t kTxOffloads = RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM |
                                       RTE_ETH_TX_OFFLOAD_TCP_CKSUM | RTE_ETH_TX_OFFLOAD_MULTI_SEGS |
                                       RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
@@ -177,7 +176,8 @@ bool parse_config(std::string_view args, Config &config, std::string &error) {
             error = complaint(args, part, "not of the form key=value");
             return false;
         }
-        const auto *const key = std::find_if(std::begin(kKeys), std::end(kKeys), [&](const Key &k) { return k.name == name; });
+        const auto *const key =
+            std::find_if(std::begin(kKeys), std::end(kKeys), [&](const Key &k) { return k.name == name; });
         if (key == std::end(kKeys)) {
             error = complaint(args, {name, part.at}, "no such key");
             return false;

@@ -90,7 +90,8 @@ void Device::wait_for_borrowers() noexcept {
     // A callback may close the port it is told about: its own raising is not waited for.
     const auto others = [this] {
         const auto self = std::this_thread::get_id();
-        return std::any_of(borrowers_.begin(), borrowers_.end(), [&](const std::thread::id &thread) { return thread != self; });
+        return std::any_of(borrowers_.begin(), borrowers_.end(),
+                           [&](const std::thread::id &thread) { return thread != self; });
     };
     const auto deadline = std::chrono::steady_clock::now() + kPatience;
     while (others()) {

@@ -44,9 +44,9 @@ struct alignas(kCacheLine) QueueCounts {
 };
 static_assert(sizeof(QueueCounts) == kCacheLine);
 
-/// Where packets wait for one Rx queue in loop and pair mode. It lives as long as the process, so the writer, which may be
-/// another device, needs not know whether the reader's port still exists: it only asks the gate. The reader opens the gate
-/// when its queue starts; to stop, it closes it, waits until both ends are out, and frees what is left.
+/// Where packets wait for one Rx queue in loop and pair mode. It lives as long as the process, so the writer, which may
+/// be another device, needs not know whether the reader's port still exists: it only asks the gate. The reader opens
+/// the gate when its queue starts; to stop, it closes it, waits until both ends are out, and frees what is left.
 struct Inbox {
     using Ring = Spsc<rte_mbuf, kMostDescriptors>;
 
@@ -63,7 +63,16 @@ struct Inbox {
 class Device {
   public:
     enum class Presence : std::uint8_t { kPlugged, kLeaving, kUnplugged };
-    enum class Count : std::uint8_t { kLives, kCloses, kUnplugs, kRmvEvents, kLscEvents, kTrespasses, kLateCalls, kDrained };
+    enum class Count : std::uint8_t {
+        kLives,
+        kCloses,
+        kUnplugs,
+        kRmvEvents,
+        kLscEvents,
+        kTrespasses,
+        kLateCalls,
+        kDrained
+    };
     static constexpr std::size_t kCounts = static_cast<std::size_t>(Count::kDrained) + 1;
 
     Device(std::string name, std::uint32_t id);
@@ -77,7 +86,8 @@ class Device {
 
     /// Is the hardware of this life still there? Any thread, also an lcore.
     [[nodiscard]] bool alive(std::uint32_t life) const noexcept {
-        // pairs: live (Device::unplug): what a burst does after this load may come a moment too late, as with real NICs.
+        // pairs: live (Device::unplug): what a burst does after this load may come a moment too late, as with real
+        // NICs.
         return live_.load(std::memory_order_acquire) == life;
     }
     [[nodiscard]] bool carrier() const noexcept {
@@ -124,7 +134,8 @@ class Device {
     [[nodiscard]] bool has_port() const noexcept;
     [[nodiscard]] int port_id() const noexcept;
     [[nodiscard]] std::uint64_t counted(Count what) const noexcept {
-        return counts_[static_cast<std::size_t>(what)].load(std::memory_order_relaxed); // pairs: counter (Device::count)
+        return counts_[static_cast<std::size_t>(what)].load(
+            std::memory_order_relaxed); // pairs: counter (Device::count)
     }
     [[nodiscard]] std::uint64_t calls(Op op) const noexcept;
     /// Runs `f(rte_eth_dev &)` with the port held open. False: there is none.

@@ -5,13 +5,13 @@
 #include "mayfly/device.h"
 #include "mayfly/script.h"
 
+#include <rte_thread.h>
+
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <vector>
-
-#include <rte_thread.h>
 
 namespace holdfast::mayfly {
 

@@ -49,9 +49,8 @@ int Faults::take_failure(Op which) noexcept {
     PerOp &op = at(which);
     // pairs: armed-empty (Faults::disarm_if_empty). The loop gives each armed failure to one call only.
     std::uint64_t seen = op.failure.load(std::memory_order_seq_cst);
-    while (calls_of(seen) > 0 &&
-           !op.failure.compare_exchange_weak(seen, pack(calls_of(seen) - 1, error_of(seen)), std::memory_order_seq_cst)) {
-    }
+    while (calls_of(seen) > 0 && !op.failure.compare_exchange_weak(seen, pack(calls_of(seen) - 1, error_of(seen)),
+                                                                   std::memory_order_seq_cst)) {}
     disarm_if_empty(op);
     return calls_of(seen) == 0 ? 0 : -error_of(seen);
 }

@@ -11,7 +11,8 @@
 namespace holdfast::mayfly {
 namespace {
 
-void write_packet(const Queue &queue, const QueueParts &parts, rte_mbuf &m, std::uint64_t sequence, std::uint64_t now) noexcept {
+void write_packet(const Queue &queue, const QueueParts &parts, rte_mbuf &m, std::uint64_t sequence,
+                  std::uint64_t now) noexcept {
     const rte_pmd_mayfly_stamp stamp = {
         .magic = RTE_PMD_MAYFLY_STAMP_MAGIC,
         .device = parts.device->id,
@@ -52,7 +53,8 @@ std::uint16_t due(std::uint64_t now, std::uint64_t interval, std::uint64_t backl
 
 std::uint16_t generate(Queue &queue, const QueueParts &parts, rte_mbuf **packets, std::uint16_t n) noexcept {
     const std::uint64_t now = rte_rdtsc();
-    std::uint64_t next = queue.visitors.next_cycle.load(std::memory_order_relaxed); // pairs: own (nobody else writes it)
+    std::uint64_t next =
+        queue.visitors.next_cycle.load(std::memory_order_relaxed); // pairs: own (nobody else writes it)
     const std::uint16_t wanted = due(now, queue.interval, rte_get_tsc_hz() / kBacklogPart, next, n);
     queue.visitors.next_cycle.store(next, std::memory_order_relaxed); // pairs: own (a number for rx_queue_count)
     if (wanted == 0)

@@ -12,7 +12,8 @@ namespace holdfast::mayfly {
 namespace {
 
 /// dpdk-pmdinfo.py looks for this text in the file.
-[[gnu::used]] constexpr char kPmdInfo[] = "PMD_INFO_STRING= {\"name\": \"net_mayfly\", \"params\": \"" MAYFLY_PARAMS "\", \"pci_ids\": []}";
+[[gnu::used]] constexpr char kPmdInfo[] =
+    "PMD_INFO_STRING= {\"name\": \"net_mayfly\", \"params\": \"" MAYFLY_PARAMS "\", \"pci_ids\": []}";
 
 rte_vdev_driver g_driver = {
     .next = {},

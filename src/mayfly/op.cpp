@@ -95,10 +95,10 @@ constexpr std::pair<std::string_view, int> kEvents[] = {
 };
 
 constexpr std::pair<std::string_view, int> kErrnos[] = {
-    {"EPERM", EPERM},   {"ENOENT", ENOENT}, {"EINTR", EINTR},     {"EIO", EIO},         {"ENXIO", ENXIO},
-    {"E2BIG", E2BIG},   {"EBADF", EBADF},   {"EAGAIN", EAGAIN},   {"ENOMEM", ENOMEM},   {"EACCES", EACCES},
-    {"EFAULT", EFAULT}, {"EBUSY", EBUSY},   {"EEXIST", EEXIST},   {"ENODEV", ENODEV},   {"EINVAL", EINVAL},
-    {"ENOSPC", ENOSPC}, {"ERANGE", ERANGE}, {"ENOTSUP", ENOTSUP}, {"ENOSYS", ENOSYS},   {"ETIMEDOUT", ETIMEDOUT},
+    {"EPERM", EPERM},   {"ENOENT", ENOENT}, {"EINTR", EINTR},     {"EIO", EIO},       {"ENXIO", ENXIO},
+    {"E2BIG", E2BIG},   {"EBADF", EBADF},   {"EAGAIN", EAGAIN},   {"ENOMEM", ENOMEM}, {"EACCES", EACCES},
+    {"EFAULT", EFAULT}, {"EBUSY", EBUSY},   {"EEXIST", EEXIST},   {"ENODEV", ENODEV}, {"EINVAL", EINVAL},
+    {"ENOSPC", ENOSPC}, {"ERANGE", ERANGE}, {"ENOTSUP", ENOTSUP}, {"ENOSYS", ENOSYS}, {"ETIMEDOUT", ETIMEDOUT},
 };
 
 } // namespace

@@ -29,8 +29,8 @@ class Port {
     /// Begins the life of the device. False: it was unplugged meanwhile.
     [[nodiscard]] bool begin();
 
-    /// Every operation goes through this one function: it counts the call, springs what is armed for it, and answers for
-    /// dead hardware. Methods give Status, or what their slot wants.
+    /// Every operation goes through this one function: it counts the call, springs what is armed for it, and answers
+    /// for dead hardware. Methods give Status, or what their slot wants.
     template <Op Code, auto Method, class Ret, class... Args> Ret perform(Args... args) {
         Device &device = device_; // close() deletes *this
         const std::uint32_t life = life_;
@@ -121,7 +121,9 @@ class Port {
     [[nodiscard]] Queue *tx(std::uint16_t queue) const noexcept;
     [[nodiscard]] Queue *make_queue() noexcept;
     [[nodiscard]] Status check_descriptors(std::uint16_t descriptors) const noexcept;
-    [[nodiscard]] bool reads_inbox() const noexcept { return config_.mode == Mode::kLoop || config_.mode == Mode::kPair; }
+    [[nodiscard]] bool reads_inbox() const noexcept {
+        return config_.mode == Mode::kLoop || config_.mode == Mode::kPair;
+    }
     void run_rx(std::uint16_t number, Queue &queue);
     void halt_rx(std::uint16_t number, Queue &queue, Running state) noexcept;
     void halt_tx(std::uint16_t number, Queue &queue, Running state) noexcept;

@@ -93,7 +93,8 @@ Status Port::stop() {
     return {};
 }
 
-/// Takes the port apart, also when it was not stopped. ethdev releases it afterwards and frees mac_addrs. Deletes *this.
+/// Takes the port apart, also when it was not stopped. ethdev releases it afterwards and frees mac_addrs. Deletes
+/// *this.
 int Port::close() {
     halt_all();
     for (std::uint16_t i = 0; i < dev_.data->nb_rx_queues; i++)

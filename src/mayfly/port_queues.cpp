@@ -125,9 +125,11 @@ void Port::run_rx(std::uint16_t number, Queue &queue) {
     std::memcpy(queue.header.data() + mac.size(), sender.data(), sender.size());
     queue.header[12] = 0x88; // RTE_PMD_MAYFLY_ETHER_TYPE
     queue.header[13] = 0xb5;
-    queue.interval = config_.rate == 0 ? 0 : std::max<std::uint64_t>(1, rte_get_tsc_hz() * dev_.data->nb_rx_queues / config_.rate);
-    queue.visitors.next_cycle.store(rte_rdtsc(), std::memory_order_relaxed); // pairs: running (look), with the store below
-    queue.running.store(Running::kStarted, std::memory_order_release);       // pairs: running (look)
+    queue.interval =
+        config_.rate == 0 ? 0 : std::max<std::uint64_t>(1, rte_get_tsc_hz() * dev_.data->nb_rx_queues / config_.rate);
+    queue.visitors.next_cycle.store(rte_rdtsc(),
+                                    std::memory_order_relaxed);        // pairs: running (look), with the store below
+    queue.running.store(Running::kStarted, std::memory_order_release); // pairs: running (look)
     if (reads_inbox())
         device_.open_inbox(number, life_, queue.parts.descriptors);
     dev_.data->rx_queue_state[number] = RTE_ETH_QUEUE_STATE_STARTED;

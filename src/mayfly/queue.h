@@ -32,8 +32,8 @@ struct alignas(kCacheLine) Visitors {
     }
 };
 
-/// What a queue is made of; fixed at its set-up, so that lcores may copy it. All it points to outlives the queue, but for
-/// the mempool.
+/// What a queue is made of; fixed at its set-up, so that lcores may copy it. All it points to outlives the queue, but
+/// for the mempool.
 struct QueueParts {
     Device *device = nullptr; ///< nullptr: the empty page that a late accessor was given
     QueueCounts *counts = nullptr;

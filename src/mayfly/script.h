@@ -16,11 +16,11 @@ namespace holdfast::mayfly {
 struct Command {
     enum class Kind : std::uint8_t { kUnplug, kPlanned, kPlug, kLinkDown, kLinkUp, kFail, kDelay, kEvent };
     Kind kind = Kind::kUnplug;
-    Op op = Op::kProbe;      ///< kFail, kDelay
-    std::int32_t calls = 0;  ///< kFail: how many, -1 for all
-    int error = 0;           ///< kFail: a positive errno
+    Op op = Op::kProbe;     ///< kFail, kDelay
+    std::int32_t calls = 0; ///< kFail: how many, -1 for all
+    int error = 0;          ///< kFail: a positive errno
     std::uint32_t delay_us = 0;
-    int event = 0;           ///< kEvent
+    int event = 0; ///< kEvent
 };
 
 /// A command and when, counted from the script's start.

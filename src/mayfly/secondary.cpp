@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A mayfly's port in a secondary process. The device, its queues and its rings are memory of the primary alone; the shared
-// part of the port may be read, and closing it gives back what this process holds, which is nothing.
+// A mayfly's port in a secondary process. The device, its queues and its rings are memory of the primary alone; the
+// shared part of the port may be read, and closing it gives back what this process holds, which is nothing.
 #include "abi/callback.h"
 #include "mayfly/vdev.h"
 

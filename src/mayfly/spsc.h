@@ -20,8 +20,7 @@ template <class T, std::uint32_t Capacity> class Spsc {
     /// Writer: how many more fit, if at most `limit` may wait.
     [[nodiscard]] std::uint32_t room(std::uint32_t limit) const noexcept {
         // pairs: spsc-taken (Spsc::pop): slots are reused only after the reader has copied them. tail_ is our own.
-        const std::uint32_t waiting =
-            tail_.load(std::memory_order_relaxed) - head_.load(std::memory_order_acquire);
+        const std::uint32_t waiting = tail_.load(std::memory_order_relaxed) - head_.load(std::memory_order_acquire);
         return waiting >= limit ? 0 : limit - waiting;
     }
 

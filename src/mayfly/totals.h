@@ -2,7 +2,6 @@
 #pragma once
 
 #include "mayfly/device.h"
-
 #include <rte_pmd_mayfly.h>
 
 namespace holdfast::mayfly {

@@ -21,8 +21,10 @@ constexpr std::uint64_t kRxNeeded = RTE_ETH_RX_OFFLOAD_KEEP_CRC | RTE_ETH_RX_OFF
                                     RTE_ETH_RX_OFFLOAD_SECURITY | RTE_ETH_RX_OFFLOAD_MACSEC_STRIP;
 /// Transmit offloads without which packets still leave as they should.
 constexpr std::uint64_t kTxOptional = RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE | RTE_ETH_TX_OFFLOAD_MT_LOCKFREE;
-/// We do not forward these at all: one thread per queue (MT_LOCKFREE), no sharing of Rx queues.
-constexpr std::uint64_t kTxNever = RTE_ETH_TX_OFFLOAD_MT_LOCKFREE;
+/// We do not forward these at all: one thread per queue (MT_LOCKFREE), one mempool per Rx queue, no security context.
+constexpr std::uint64_t kTxNever = RTE_ETH_TX_OFFLOAD_MT_LOCKFREE | RTE_ETH_TX_OFFLOAD_SECURITY | RTE_ETH_TX_OFFLOAD_MACSEC_INSERT;
+constexpr std::uint64_t kRxNever =
+    RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT | RTE_ETH_RX_OFFLOAD_SECURITY | RTE_ETH_RX_OFFLOAD_MACSEC_STRIP;
 /// Queue set-up on a running port, and sharing, need every sub-device's help at any time; rules are kept by us or not
 /// at all.
 constexpr std::uint64_t kCapaNever = RTE_ETH_DEV_CAPA_RUNTIME_RX_QUEUE_SETUP | RTE_ETH_DEV_CAPA_RUNTIME_TX_QUEUE_SETUP |
@@ -66,6 +68,25 @@ void narrowest(rte_eth_dev_info &out) noexcept {
     out.tx_desc_lim.nb_max = 4096;
 }
 
+/// Limits that no ring size can keep would stop every set-up. A sub-device's ring is fitted to its own limits later, so the
+/// port's are a matter of what the application sees: one of them gives way.
+void make_consistent(rte_eth_desc_lim &out) noexcept {
+    const std::uint32_t align = out.nb_align;
+    const std::uint32_t most = std::max(out.nb_max / align * align, align);
+    const std::uint32_t least = std::min((out.nb_min + align - 1) / align * align, most);
+    out.nb_max = static_cast<std::uint16_t>(most);
+    out.nb_min = static_cast<std::uint16_t>(least);
+}
+
+/// ethdev takes the default when the application names no size: it must be one that the limits allow.
+void make_consistent(rte_eth_dev_portconf &conf, const rte_eth_desc_lim &limits, std::uint16_t fallback,
+                     std::uint16_t queues) noexcept {
+    const std::uint16_t size = conf.ring_size != 0 ? conf.ring_size : fallback;
+    if (const std::uint16_t fitted = fit_descriptors(size, limits); fitted != size)
+        conf.ring_size = fitted;
+    conf.nb_queues = std::min(conf.nb_queues, queues);
+}
+
 void list_missing(std::string &out, std::uint64_t missing, const char *(*name)(std::uint64_t)) {
     for (std::uint64_t bit = 1; missing != 0; bit <<= 1U) {
         if ((missing & bit) == 0)
@@ -100,6 +121,7 @@ void intersect(std::span<const rte_eth_dev_info *const> subs, rte_eth_dev_info &
             out.flow_type_rss_offloads = sub->flow_type_rss_offloads;
             out.rss_algo_capa = sub->rss_algo_capa;
             out.hash_key_size = sub->hash_key_size;
+            out.max_lro_pkt_size = sub->max_lro_pkt_size;
             out.dev_capa = sub->dev_capa;
             out.speed_capa = sub->speed_capa;
             out.default_rxconf = sub->default_rxconf;
@@ -115,12 +137,19 @@ void intersect(std::span<const rte_eth_dev_info *const> subs, rte_eth_dev_info &
             out.rss_algo_capa &= sub->rss_algo_capa;
             out.hash_key_size = out.hash_key_size == sub->hash_key_size ? out.hash_key_size : std::uint8_t{0};
             out.dev_capa &= sub->dev_capa;
+            out.max_lro_pkt_size = std::min(out.max_lro_pkt_size, sub->max_lro_pkt_size); // 0: not told
             out.speed_capa |= sub->speed_capa; // what the port may run at, with one or the other
         }
         first = false;
     }
     if (first)
         narrowest(out);
+    make_consistent(out.rx_desc_lim);
+    make_consistent(out.tx_desc_lim);
+    make_consistent(out.default_rxportconf, out.rx_desc_lim, RTE_ETH_DEV_FALLBACK_RX_RINGSIZE, out.max_rx_queues);
+    make_consistent(out.default_txportconf, out.tx_desc_lim, RTE_ETH_DEV_FALLBACK_TX_RINGSIZE, out.max_tx_queues);
+    out.rx_offload_capa &= ~kRxNever;
+    out.rx_queue_offload_capa &= ~kRxNever;
     out.default_rxconf.offloads &= out.rx_queue_offload_capa;
     out.default_txconf.offloads &= out.tx_queue_offload_capa;
     out.tx_offload_capa &= ~kTxNever;
@@ -133,6 +162,11 @@ Fit fit(const rte_eth_conf &conf, std::uint16_t rx_queues, std::uint16_t tx_queu
     out.conf = conf;
     if (rx_queues > info.max_rx_queues || tx_queues > info.max_tx_queues) {
         out.status = {-EINVAL, "use as many queues on a sub-device as the port has"};
+        return out;
+    }
+    // ethdev divides by these when a queue is set up.
+    if ((rx_queues != 0 && info.rx_desc_lim.nb_align == 0) || (tx_queues != 0 && info.tx_desc_lim.nb_align == 0)) {
+        out.status = {-EINVAL, "set up queues on a sub-device that gives 0 as the unit of its ring sizes"};
         return out;
     }
     const std::uint64_t rx_missing = conf.rxmode.offloads & ~info.rx_offload_capa;

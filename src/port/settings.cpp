@@ -97,12 +97,17 @@ std::vector<Change> Settings::undo(const Change &change) const {
                           // Off is what a device has until it is told otherwise.
                           [&](const Promiscuous &) { out.push_back(Promiscuous{promiscuous.value_or(false)}); },
                           [&](const Allmulticast &) { out.push_back(Allmulticast{allmulticast.value_or(false)}); },
-                          [&](const DefaultMac &) {
-                              if (default_mac)
-                                  out.push_back(DefaultMac{*default_mac});
+                          [&](const DefaultMac &c) {
+                              if (!default_mac || same(*default_mac, c.mac))
+                                  return;
+                              out.push_back(DefaultMac{*default_mac});
+                              for (const MacAdd &m : macs) // see record()
+                                  if (same(m.mac, *default_mac))
+                                      out.push_back(m);
                           },
                           [&](const MacAdd &c) {
-                              if (has_entry(macs, c))
+                              // The default address cannot be removed; that it is in the list too changes nothing.
+                              if (has_entry(macs, c) || (default_mac && same(*default_mac, c.mac)))
                                   return;
                               out.push_back(MacRemove{c.mac}); // takes it out of all pools, so put the others back
                               for (const MacAdd &m : macs)
@@ -125,15 +130,26 @@ std::vector<Change> Settings::undo(const Change &change) const {
 std::vector<Change> Settings::missing_from(const Settings &has) const {
     std::vector<Change> out;
     want<Mtu>(out, mtu, has.mtu);
-    if (default_mac && (!has.default_mac || !same(*default_mac, *has.default_mac)))
+    const bool new_default = default_mac && (!has.default_mac || !same(*default_mac, *has.default_mac));
+    const auto is_default = [&](const rte_ether_addr &mac) { return has.default_mac && same(mac, *has.default_mac); };
+    // An address leaves all its pools at once, so one that is in a pool too many comes back into the others. Before the
+    // default address, for ethdev refuses one that is in the list. The default address itself cannot be removed: if it was
+    // added to the list too, then it goes with the new default.
+    std::vector<MacAdd> kept = has.macs;
+    for (const MacAdd &m : has.macs)
+        if (!is_default(m.mac) && has_mac(kept, m.mac) &&
+            (!has_entry(macs, m) || (new_default && same(m.mac, *default_mac)))) {
+            out.push_back(MacRemove{m.mac});
+            std::erase_if(kept, [&](const MacAdd &k) { return same(k.mac, m.mac); });
+        }
+    if (new_default) {
         out.push_back(DefaultMac{*default_mac});
+        std::erase_if(kept, [&](const MacAdd &k) { return is_default(k.mac); });
+    }
     want<Promiscuous>(out, promiscuous, has.promiscuous);
     want<Allmulticast>(out, allmulticast, has.allmulticast);
-    for (const MacAdd &m : has.macs)
-        if (!has_mac(macs, m.mac))
-            out.push_back(MacRemove{m.mac});
     for (const MacAdd &m : macs)
-        if (!has_entry(has.macs, m))
+        if (!has_entry(kept, m))
             out.push_back(m);
     want<VlanOffload>(out, vlan_offload, has.vlan_offload);
     for (std::size_t vlan = 0; vlan < vlans.size(); vlan++)

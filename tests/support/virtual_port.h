@@ -8,7 +8,7 @@
 #include "support/eal_state.h"
 #include <rte_pmd_mayfly.h>
 
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include <rte_bus_vdev.h>
 #include <rte_dev.h>
@@ -16,6 +16,7 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>

@@ -81,7 +81,7 @@ TEST(MayflyArena, SaysNoWhenEveryPageIsLive) {
 TEST(MayflyArena, CostsNoMappingsForPagesThatWereClosed) {
     Arena arena;
     const std::size_t before = mappings();
-    for (int life = 0; life < 2000; life++) {
+    for (int life = 0; life < 200; life++) {
         std::vector<void *> queues;
         for (int i = 0; i < 32; i++)
             queues.push_back(arena.take());

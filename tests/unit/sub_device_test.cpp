@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "port/sub_device.h"
+
+#include "base/ids.h"
+#include "base/selection.h"
+#include "base/state.h"
+#include "port/host.h"
+#include "support/drill.h"
+#include "support/fake_ethdev.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <rte_ethdev.h>
+#include <rte_ether.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace holdfast {
+namespace {
+
+using namespace std::chrono_literals;
+using fake::Op;
+using testing::AllOf;
+using testing::HasSubstr;
+
+class CountingHost final : public Host {
+  public:
+    void wake() noexcept override { wakes.fetch_add(1, std::memory_order_relaxed); }
+    std::atomic<unsigned> wakes{0};
+};
+
+constexpr PortId kPort{5};
+constexpr SubIndex kFirst{0};
+constexpr SubIndex kSecond{1};
+
+bool same(const rte_ether_addr &a, const rte_ether_addr &b) {
+    return std::memcmp(&a, &b, sizeof(a)) == 0;
+}
+
+class SubDeviceTest : public testing::Test {
+  protected:
+    fake::Nic &nic() { return ethdev_.nic(kPort); }
+
+    void adopt(SubDevice &sub, PortId port = kPort) {
+        const Status s = sub.adopt(ethdev_, port);
+        ASSERT_TRUE(s.ok()) << s.what();
+    }
+    void start(SubDevice &sub) {
+        adopt(sub);
+        sub.move_to(State::kConfigured);
+        sub.move_to(State::kStarted);
+        sub.open();
+    }
+
+    fake::Ethdev ethdev_;
+    Selection selection_;
+    CountingHost host_;
+    SubDevice sub_{kFirst, "net_null0,size=64", selection_, host_};
+};
+
+TEST_F(SubDeviceTest, BeginsAbsent) {
+    EXPECT_STREQ(sub_.name(), "net_null0");
+    EXPECT_EQ(sub_.devargs(), "net_null0,size=64");
+    EXPECT_EQ(sub_.state(), State::kAbsent);
+    EXPECT_FALSE(sub_.usable());
+    EXPECT_FALSE(sub_.port().valid());
+    EXPECT_EQ(sub_.netdev(), 0U);
+    EXPECT_FALSE(sub_.door().gate.is_open());
+    EXPECT_EQ(SubDevice(kSecond, "net_ring0", selection_, host_).index(), kSecond);
+}
+
+TEST_F(SubDeviceTest, AdoptReadsWhatThePortIsAndHas) {
+    nic().set.promiscuous = true;
+    nic().set.default_mac = fake::mac(9);
+    nic().info.if_index = 17;
+    nic().info.max_mtu = 3000;
+    nic().stats.ipackets = 1000;
+    adopt(sub_);
+    EXPECT_EQ(sub_.state(), State::kProbed);
+    EXPECT_TRUE(sub_.usable());
+    EXPECT_EQ(sub_.port(), kPort);
+    EXPECT_EQ(sub_.netdev(), 17U);
+    EXPECT_EQ(sub_.info().max_mtu, 3000);
+    EXPECT_TRUE(same(sub_.own_mac(), fake::mac(9)));
+    EXPECT_EQ(sub_.has().promiscuous, true);
+    EXPECT_EQ(sub_.has().allmulticast, false);
+    ASSERT_TRUE(sub_.has().default_mac.has_value());
+    EXPECT_TRUE(same(*sub_.has().default_mac, fake::mac(9)));
+    EXPECT_EQ(sub_.plugins, 1U);
+    nic().stats.ipackets = 1003;
+    sub_.read_stats(ethdev_);
+    EXPECT_EQ(sub_.counted().ipackets, 3U);
+}
+
+TEST_F(SubDeviceTest, AdoptThatFailsLeavesItAbsent) {
+    for (const Op op : {Op::kInfo, Op::kMac}) {
+        ethdev_.fail(kPort, op, EIO);
+        EXPECT_EQ(sub_.adopt(ethdev_, kPort).code(), -EIO);
+        EXPECT_EQ(sub_.state(), State::kAbsent);
+        EXPECT_FALSE(sub_.port().valid());
+        EXPECT_EQ(sub_.plugins, 0U);
+    }
+    ethdev_.fail(kPort, Op::kStats, ENOTSUP);
+    adopt(sub_); // counters are optional
+    EXPECT_EQ(sub_.state(), State::kProbed);
+}
+
+TEST_F(SubDeviceTest, ADeviceThatWentBeforeAnybodyListenedIsLost) {
+    nic().removed = true;
+    adopt(sub_);
+    EXPECT_TRUE(sub_.lost());
+    EXPECT_FALSE(sub_.usable());
+    EXPECT_GT(host_.wakes.load(), 0U);
+}
+
+TEST_F(SubDeviceTest, OpensItsGateAndCarriesTraffic) {
+    start(sub_);
+    EXPECT_TRUE(sub_.door().gate.is_open());
+    EXPECT_EQ(selection_.active(), kFirst);
+    sub_.shut();
+    EXPECT_FALSE(sub_.door().gate.is_open());
+    EXPECT_FALSE(selection_.active().valid());
+    EXPECT_FALSE(sub_.lost());
+    EXPECT_TRUE(sub_.usable());
+}
+
+TEST_F(SubDeviceTest, ALossShutsTheGateMovesActiveAndWakesTheHostAtOnce) {
+    SubDevice standby{kSecond, "net_null1", selection_, host_};
+    start(sub_);
+    adopt(standby, PortId{6});
+    standby.open();
+    const unsigned wakes = host_.wakes.load();
+    sub_.on_removal();
+    EXPECT_FALSE(sub_.door().gate.is_open());
+    EXPECT_EQ(selection_.active(), kSecond);
+    EXPECT_TRUE(standby.door().gate.is_open());
+    EXPECT_EQ(host_.wakes.load(), wakes + 1);
+    EXPECT_TRUE(sub_.lost());
+    EXPECT_FALSE(sub_.released());
+    EXPECT_FALSE(sub_.usable());
+    EXPECT_EQ(sub_.state(), State::kStarted) << "its steps down are the host's";
+}
+
+TEST_F(SubDeviceTest, ALinkChangeOnlyWakesTheHost) {
+    start(sub_);
+    sub_.on_link_change();
+    EXPECT_GT(host_.wakes.load(), 0U);
+    EXPECT_TRUE(sub_.door().gate.is_open());
+}
+
+TEST_F(SubDeviceTest, DoesNotOpenOnceItIsLost) {
+    adopt(sub_);
+    sub_.on_removal();
+    sub_.open();
+    EXPECT_FALSE(sub_.door().gate.is_open());
+    EXPECT_FALSE(selection_.active().valid());
+    EXPECT_EQ(selection_.view().usable, 0);
+}
+
+// FAULTS F37: a loss is not forgotten by the steps that follow.
+TEST_F(SubDeviceTest, OnlyANewPortMakesItUsableAgain) {
+    start(sub_);
+    sub_.on_removal();
+    sub_.move_to(State::kConfigured);
+    sub_.move_to(State::kProbed);
+    EXPECT_TRUE(sub_.lost());
+    sub_.leave(ethdev_);
+    EXPECT_TRUE(sub_.leaving);
+    EXPECT_FALSE(sub_.usable());
+    sub_.left();
+    EXPECT_EQ(sub_.state(), State::kAbsent);
+    EXPECT_FALSE(sub_.leaving);
+    EXPECT_FALSE(sub_.port().valid());
+    adopt(sub_, PortId{6});
+    EXPECT_FALSE(sub_.lost());
+    EXPECT_TRUE(sub_.usable());
+    EXPECT_EQ(sub_.port(), PortId{6});
+    EXPECT_EQ(sub_.plugins, 2U);
+    EXPECT_EQ(sub_.removals, 1U);
+}
+
+// FAULTS F155, F17: the id may already be another device's.
+TEST_F(SubDeviceTest, AReleasedPortIsNotTouched) {
+    nic().stats.ipackets = 10;
+    adopt(sub_);
+    int rc = 0;
+    ASSERT_EQ(sub_.apply(ethdev_, DefaultMac{fake::mac(7)}, rc), Outcome::kDone);
+    sub_.on_destroy();
+    EXPECT_TRUE(sub_.released());
+    ethdev_.forget_calls();
+    sub_.read_stats(ethdev_);
+    sub_.reset_stats(ethdev_);
+    EXPECT_EQ(sub_.judge(ethdev_, -EIO), Outcome::kVanished);
+    sub_.leave(ethdev_);
+    for (unsigned op = 0; op < static_cast<unsigned>(Op::kCount); op++)
+        EXPECT_EQ(ethdev_.calls(static_cast<Op>(op)), 0U) << "operation " << op;
+    EXPECT_EQ(sub_.state(), State::kAbsent);
+    EXPECT_FALSE(sub_.leaving) << "nothing waits to be closed";
+    EXPECT_EQ(sub_.netdev(), 0U);
+}
+
+TEST_F(SubDeviceTest, ItGoesBackToItsOwnerWithItsOwnMac) {
+    nic().set.default_mac = fake::mac(9);
+    adopt(sub_);
+    int rc = 0;
+    ASSERT_EQ(sub_.apply(ethdev_, DefaultMac{fake::mac(7)}, rc), Outcome::kDone);
+    sub_.leave(ethdev_);
+    EXPECT_TRUE(same(nic().set.default_mac, fake::mac(9)));
+    sub_.left();
+
+    adopt(sub_);
+    ethdev_.forget_calls();
+    sub_.leave(ethdev_);
+    EXPECT_EQ(ethdev_.calls(Op::kSetDefaultMac), 0U) << "it had its own all the time";
+    sub_.left();
+
+    adopt(sub_);
+    ASSERT_EQ(sub_.apply(ethdev_, DefaultMac{fake::mac(7)}, rc), Outcome::kDone);
+    sub_.on_removal();
+    ethdev_.forget_calls();
+    sub_.leave(ethdev_);
+    EXPECT_EQ(ethdev_.calls(Op::kSetDefaultMac), 0U) << "one that has gone is not asked";
+}
+
+// ---- counters
+
+// FAULTS F56.
+TEST_F(SubDeviceTest, WhatItCountedStaysWhenItLeaves) {
+    nic().stats.ipackets = 100;
+    adopt(sub_);
+    nic().stats.ipackets = 130;
+    sub_.on_removal();
+    sub_.leave(ethdev_);
+    EXPECT_EQ(sub_.counted().ipackets, 30U) << "the last reading is taken when it leaves";
+    sub_.left();
+    nic().stats.ipackets = 1'000'000;
+    adopt(sub_);
+    EXPECT_EQ(sub_.counted().ipackets, 30U);
+    nic().stats.ipackets += 5;
+    sub_.read_stats(ethdev_);
+    EXPECT_EQ(sub_.counted().ipackets, 35U);
+}
+
+TEST_F(SubDeviceTest, KeepsItsLastCountersWhenTheDeviceDoesNotAnswer) {
+    adopt(sub_);
+    nic().stats.opackets = 8;
+    sub_.read_stats(ethdev_);
+    nic().removed = true;
+    sub_.read_stats(ethdev_);
+    EXPECT_EQ(sub_.counted().opackets, 8U);
+}
+
+TEST_F(SubDeviceTest, CountsFromZeroAfterAResetWhetherTheDeviceCanResetOrNot) {
+    for (const bool can : {true, false}) {
+        nic().stats.opackets = 50;
+        adopt(sub_);
+        nic().stats.opackets = 58;
+        sub_.read_stats(ethdev_);
+        EXPECT_EQ(sub_.counted().opackets, 8U);
+        ethdev_.fail_always(kPort, Op::kStatsReset, can ? 0 : ENOTSUP);
+        sub_.reset_stats(ethdev_);
+        EXPECT_EQ(sub_.counted().opackets, 0U);
+        nic().stats.opackets += 3;
+        sub_.read_stats(ethdev_);
+        EXPECT_EQ(sub_.counted().opackets, 3U);
+        sub_.reset_stats(ethdev_);
+        sub_.leave(ethdev_);
+        sub_.left();
+    }
+}
+
+TEST_F(SubDeviceTest, AResetWhileItIsGoingDoesNotBringItsWholeLifeBackWhenItHasLeft) {
+    adopt(sub_);
+    nic().stats.opackets = 5000;
+    sub_.read_stats(ethdev_);
+    sub_.on_removal(); // a netdev that vanished: its port answers on
+    sub_.reset_stats(ethdev_);
+    nic().stats.opackets = 5001;
+    sub_.leave(ethdev_);
+    EXPECT_LE(sub_.counted().opackets, 1U);
+}
+
+// ---- judging
+
+TEST_F(SubDeviceTest, JudgesWhatACallGave) {
+    adopt(sub_);
+    EXPECT_EQ(sub_.judge(ethdev_, 0), Outcome::kDone);
+    EXPECT_EQ(sub_.judge(ethdev_, 7), Outcome::kDone);
+    EXPECT_EQ(sub_.judge(ethdev_, -ENOTSUP), Outcome::kLacking);
+    EXPECT_EQ(sub_.judge(ethdev_, -ENOSYS), Outcome::kLacking);
+    for (const int rc : {-EINVAL, -EBUSY, -EPERM, -ENOMEM, -ENOSPC, -EAGAIN, -ETIMEDOUT})
+        EXPECT_EQ(sub_.judge(ethdev_, rc), Outcome::kRefused) << rc;
+    EXPECT_EQ(ethdev_.calls(Op::kIsRemoved), 1U) << "only adopt has asked";
+    // FAULTS F43: from a device that lives these are refusals.
+    EXPECT_EQ(sub_.judge(ethdev_, -EIO), Outcome::kRefused);
+    EXPECT_EQ(sub_.judge(ethdev_, -ENODEV), Outcome::kRefused);
+    EXPECT_FALSE(sub_.lost());
+}
+
+TEST_F(SubDeviceTest, NoticesByAFailedCallThatItHasGone) {
+    for (const int rc : {-EIO, -ENODEV}) {
+        start(sub_);
+        nic().removed = true;
+        EXPECT_EQ(sub_.judge(ethdev_, rc), Outcome::kVanished);
+        EXPECT_TRUE(sub_.lost());
+        EXPECT_FALSE(sub_.door().gate.is_open());
+        EXPECT_EQ(sub_.judge(ethdev_, -EINVAL), Outcome::kVanished) << "whatever it says now";
+        EXPECT_EQ(sub_.judge(ethdev_, -ENOTSUP), Outcome::kVanished);
+        nic().removed = false;
+        sub_.move_to(State::kConfigured);
+        sub_.move_to(State::kProbed);
+        sub_.leave(ethdev_);
+        sub_.left();
+    }
+}
+
+TEST_F(SubDeviceTest, NotesOnlyChangesThatWereDone) {
+    adopt(sub_);
+    int rc = 0;
+    EXPECT_EQ(sub_.apply(ethdev_, Mtu{1400}, rc), Outcome::kDone);
+    EXPECT_EQ(rc, 0);
+    EXPECT_EQ(sub_.has().mtu, 1400);
+    EXPECT_EQ(sub_.apply(ethdev_, Mtu{65000}, rc), Outcome::kRefused);
+    EXPECT_EQ(rc, -EINVAL);
+    EXPECT_EQ(sub_.has().mtu, 1400);
+    ethdev_.fail(kPort, Op::kSetAllmulticast, ENOTSUP);
+    EXPECT_EQ(sub_.apply(ethdev_, Allmulticast{true}, rc), Outcome::kLacking);
+    EXPECT_EQ(sub_.has().allmulticast, false);
+}
+
+// ---- trying again
+
+TEST_F(SubDeviceTest, WaitsLongerEachTimeUpToALimit) {
+    const Clock::time_point now{};
+    const Status why{-ENOMEM, "configure a sub-device"};
+    std::vector<Clock::duration> waits;
+    for (int i = 0; i < 100; i++) {
+        sub_.put_off(why, now, 1000ms);
+        waits.push_back(sub_.next_try - now);
+    }
+    EXPECT_EQ(waits.front(), 1000ms);
+    EXPECT_TRUE(std::is_sorted(waits.begin(), waits.end()));
+    EXPECT_EQ(waits[1], 2000ms);
+    EXPECT_LE(waits.back(), 60s);
+    EXPECT_GT(waits.back(), 2000ms);
+    EXPECT_THAT(sub_.reason, AllOf(HasSubstr("configure a sub-device"), HasSubstr("memory")));
+    sub_.joined();
+    sub_.put_off(why, now, 1000ms);
+    EXPECT_EQ(sub_.next_try - now, 1000ms) << "once it had joined it begins anew";
+    sub_.put_off(why, now, 1000ms);
+    sub_.retry_now();
+    EXPECT_LE(sub_.next_try, now);
+    sub_.put_off(why, now, 1000ms);
+    EXPECT_EQ(sub_.next_try - now, 1000ms);
+}
+
+TEST_F(SubDeviceTest, NeverWaitsLessThanThePollIntervalNorOverflows) {
+    const Clock::time_point now{};
+    for (const auto poll : {std::chrono::milliseconds{1}, std::chrono::milliseconds{2000}, std::chrono::milliseconds{24h}}) {
+        SubDevice sub{kFirst, "net_null0", selection_, host_};
+        for (int i = 0; i < 50; i++) {
+            sub.put_off({-EIO, "probe a device"}, now, poll);
+            EXPECT_GE(sub.next_try - now, poll);
+            EXPECT_LE(sub.next_try - now, std::max<Clock::duration>(60s, poll));
+        }
+        sub.look_again(now, poll); // not there: that is no failure
+        EXPECT_EQ(sub.next_try - now, poll);
+    }
+}
+
+// ---- several threads
+
+/// Two threads report a loss while the control side opens the gate.
+TEST(SubDeviceHammer, ALossDuringOpenNeverLeavesTheGateOpen) {
+    fake::Ethdev ethdev;
+    Selection selection;
+    CountingHost host;
+    SubDevice sub{kFirst, "net_null0", selection, host};
+    std::array<drill::Rendezvous, 2> start, finish;
+    std::vector<std::thread> losers;
+    for (unsigned side = 0; side < 2; side++)
+        losers.emplace_back([&, side] {
+            const drill::Pinned pinned(side + 1);
+            for (std::uint32_t round = 0; start[side].meet(0); round++) {
+                drill::linger(round / 8 % 16 * (side + 1));
+                if (side == 0)
+                    sub.on_removal();
+                else
+                    sub.lose(SubDevice::kGone);
+                if (!finish[side].meet(0))
+                    break;
+            }
+        });
+    drill::Tally tally;
+    {
+        const drill::Pinned pinned(0);
+        const auto began = drill::Clock::now();
+        const auto over = [&](std::chrono::milliseconds limit) { return drill::Clock::now() - began >= limit; };
+        for (std::uint32_t round = 0; round % 64 != 0 || !over(1s) || (!tally.met() && !over(60s)); round++) {
+            EXPECT_TRUE(sub.adopt(ethdev, kPort).ok());
+            start[0].meet(1);
+            start[1].meet(1);
+            drill::linger(round % 8 * 4);
+            const bool before = sub.lost();
+            sub.open();
+            const bool after = sub.lost();
+            finish[0].meet(1);
+            finish[1].meet(1);
+            tally.violations += sub.door().gate.is_open() || selection.view().usable != 0 || !sub.lost() ? 1 : 0;
+            tally.meetings += !before && after ? 1 : 0; // it was lost while we opened
+            tally.refusals += before ? 1 : 0;
+            tally.rounds++;
+            sub.leave(ethdev);
+            sub.left();
+        }
+    }
+    for (unsigned side = 0; side < 2; side++) {
+        start[side].end();
+        finish[side].end();
+        losers[side].join();
+    }
+    tally.print("lose during open");
+    EXPECT_EQ(tally.violations, 0U);
+    EXPECT_GT(tally.meetings, 0U) << "no loss came during open(), so this run says nothing";
+}
+
+} // namespace
+} // namespace holdfast
