@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Drives Debian's own dpdk-testpmd through its prompt, over net_holdfast and net_mayfly as users load them."""
+
+import os
+import pathlib
+import re
+import select
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+BUILD = pathlib.Path(os.environ["HOLDFAST_BUILD_DIR"])
+PROMPT = "testpmd> "
+PATIENCE = 30  # seconds for one answer: bounds a hang, measures nothing
+
+
+class Testpmd:
+    """One testpmd with a prompt. Ends with the block that made it."""
+
+    def __init__(self, *vdevs, options=(), eal=()):
+        # EAL loads no driver from below a folder that others may write to (a checkout under /tmp).
+        self.modules = pathlib.Path(tempfile.mkdtemp(prefix="holdfast-testpmd-", dir="/run"))
+        for name in ("holdfast", "mayfly"):
+            shutil.copy(BUILD / f"librte_net_{name}.so", self.modules)
+        # Its output line by line: the prompt does not go through the same buffer.
+        command = ["stdbuf", "-oL", "dpdk-testpmd", "--no-huge", "-m", "512", "--no-pci", "-l", "0,1", "--no-telemetry"]
+        command += ["--file-prefix", self.modules.name]
+        for name in ("holdfast", "mayfly"):
+            command += ["-d", str(self.modules / f"librte_net_{name}.so")]
+        for vdev in vdevs:
+            command += ["--vdev", vdev]
+        command += [*eal, "--", "-i", "--no-mlockall", "--total-num-mbufs=8192", *options]
+        self.output = ""
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    def __enter__(self):
+        self.read_until(PROMPT)
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait(PATIENCE)
+        self.process.stdin.close()
+        self.process.stdout.close()
+        shutil.rmtree(self.modules)
+
+    def read_until(self, text):
+        """Gives what came up to and with `text`."""
+        got = ""
+        until = time.monotonic() + PATIENCE
+        while text not in got:
+            left = until - time.monotonic()
+            if left <= 0 or not select.select([self.process.stdout], [], [], left)[0]:
+                raise AssertionError(f"no {text!r} within {PATIENCE} s:\n{self.output}{got}")
+            chunk = os.read(self.process.stdout.fileno(), 65536).decode(errors="replace")
+            if not chunk:
+                self.output += got
+                raise AssertionError(f"testpmd ended ({self.process.wait(PATIENCE)}):\n{self.output}")
+            got += chunk
+        self.output += got
+        return got
+
+    def ask(self, command):
+        """One command, and what testpmd printed for it."""
+        self.process.stdin.write(f"{command}\n".encode())
+        self.process.stdin.flush()
+        return self.read_until(PROMPT)
+
+    def packets(self, port=0, direction="RX"):
+        return int(re.search(rf"{direction}-packets: (\d+)", self.ask(f"show port stats {port}"))[1])
+
+    def eventually(self, condition, what):
+        until = time.monotonic() + PATIENCE
+        while not condition():
+            if time.monotonic() >= until:
+                raise AssertionError(f"not within {PATIENCE} s: {what}\n{self.output[-4000:]}")
+            time.sleep(0.05)
+
+    def quit(self):
+        self.process.stdin.write(b"quit\n")
+        self.process.stdin.flush()
+        status = self.process.wait(PATIENCE)
+        self.output += self.process.stdout.read().decode(errors="replace")
+        return status
+
+
+GENERATE = "mode=generate,size=64"
+
+
+class Prompt(unittest.TestCase):
+    def test_traffic_goes_on_while_the_active_nic_is_unplugged_and_plugged(self):
+        vdev = f"net_holdfast0,hotplug_poll=50,dev(net_mayfly0,{GENERATE},script=unplug@1500ms;plug@2500ms),dev(net_mayfly1,{GENERATE})"
+        with Testpmd(vdev, options=["--forward-mode=io"]) as testpmd:
+            testpmd.ask("start")
+            xstat = lambda name: int(re.search(rf"^{name}: (\d+)", testpmd.ask("show port xstats 0"), re.M)[1])
+            testpmd.eventually(lambda: xstat("sub0_removals") == 1, "the removal")
+            before = xstat("sub1_tx_packets")
+            testpmd.eventually(lambda: xstat("sub1_tx_packets") > before, "packets on the standby")
+            testpmd.eventually(lambda: xstat("sub0_plugins") == 2, "the return")
+            before = xstat("sub0_tx_packets")
+            testpmd.eventually(lambda: xstat("sub0_tx_packets") > before, "packets on the returned one")
+            self.assertEqual(xstat("switches"), 2)
+            testpmd.ask("stop")
+            self.assertEqual(testpmd.quit(), 0)
+
+    def test_a_port_is_reconfigured_again_and_again(self):
+        with Testpmd(f"net_holdfast0,dev(net_mayfly0,{GENERATE}),dev(net_null0),dev(net_mayfly1,{GENERATE})") as testpmd:
+            for queues, size in ((2, 256), (4, 1024), (1, 512)):
+                testpmd.ask("port stop 0")
+                for command in (f"rxq {queues}", f"txq {queues}", f"rxd {size}", f"txd {size}"):
+                    self.assertNotIn("rror", testpmd.ask(f"port config all {command}"))
+                self.assertNotIn("ail", testpmd.ask("port start 0"))
+                info = testpmd.ask("show port info 0")
+                self.assertIn(f"Current number of RX queues: {queues}", info)
+                self.assertIn("Link status: up", info)
+                self.assertIn(f"Number of RXDs: {size}", testpmd.ask(f"show rxq info 0 {queues - 1}"))
+                before = testpmd.packets()
+                testpmd.ask("start")
+                testpmd.eventually(lambda: testpmd.packets() > before, "packets after a reconfiguration")
+                testpmd.ask("stop")
+            self.assertEqual(testpmd.quit(), 0)
+
+    def test_settings_of_the_prompt_reach_the_nics(self):
+        with Testpmd(f"net_holdfast0,mac=02:00:00:00:00:11,dev(net_mayfly0,{GENERATE}),dev(net_mayfly1,{GENERATE})") as testpmd:
+            info = testpmd.ask("show port info 0")
+            self.assertIn("MAC address: 02:00:00:00:00:11", info)
+            self.assertIn("Driver name: net_holdfast", info)
+            testpmd.ask("port stop 0")
+            testpmd.ask("port config mtu 0 9000")
+            testpmd.ask("port start 0")
+            self.assertIn("MTU: 9000", testpmd.ask("show port info 0"))
+            for command in (
+                "set promisc 0 off", "set allmulti 0 on", "mac_addr add 0 02:00:00:00:00:22", "mac_addr set 0 02:00:00:00:00:33",
+                "mcast_addr add 0 01:00:5e:00:00:01", "mac_addr remove 0 02:00:00:00:00:22", "vlan set filter on 0",
+                "rx_vlan add 64 0", "show port 0 rxq 0 desc 0 status", "set link-down port 0", "set link-up port 0",
+                "port 0 rxq 0 stop", "port 0 rxq 0 start",
+            ):  # fmt: skip
+                answer = testpmd.ask(command)
+                self.assertNotRegex(answer, r"(?i)fail|error|invalid|not support", command)
+            info = testpmd.ask("show port info 0")
+            self.assertIn("MAC address: 02:00:00:00:00:33", info)
+            self.assertIn("Promiscuous mode: disabled", info)
+            self.assertIn("Allmulticast mode: enabled", info)
+            self.assertEqual(testpmd.quit(), 0)
+
+    def test_attached_and_detached_at_the_prompt(self):
+        with Testpmd("net_null9") as testpmd:
+            for _ in range(5):
+                answer = testpmd.ask(f"port attach net_holdfast0,dev(net_mayfly0,{GENERATE}),dev(net_null0)")
+                port = int(re.search(r"Port (\d+) is attached", answer)[1])
+                testpmd.ask(f"port start {port}")
+                self.assertIn("net_holdfast0", testpmd.ask("show port summary all"))
+                testpmd.ask(f"port stop {port}")
+                testpmd.ask(f"port close {port}")
+                self.assertNotIn("net_holdfast0", testpmd.ask("show port summary all"))
+                testpmd.ask("device detach net_holdfast0")
+            answer = testpmd.ask("port attach net_null0")  # nothing of ours is left on the bus
+            self.assertIn("is attached", answer)
+            self.assertEqual(testpmd.quit(), 0)
+
+    def test_a_refused_port_leaves_nothing_behind(self):
+        with Testpmd("net_null9") as testpmd:
+            answer = testpmd.ask("port attach net_holdfast0,dev(net_null0),hotplug_poll=10x")
+            self.assertIn('"10x" at character', answer)
+            self.assertIn("is attached", testpmd.ask("port attach net_null0"))
+            self.assertEqual(testpmd.quit(), 0)
+
+    def test_started_without_any_sub_device_the_link_is_down(self):
+        with Testpmd("net_holdfast0,hotplug_poll=50,dev(net_af_packet7,iface=nosuchif0)", options=["--forward-mode=io"]) as testpmd:
+            self.assertIn("Link status: down", testpmd.ask("show port info 0"))
+            testpmd.ask("start")
+            time.sleep(0.3)
+            testpmd.ask("stop")
+            self.assertEqual(testpmd.packets(), 0)
+            self.assertEqual(testpmd.quit(), 0)
+
+    def test_killed_by_a_signal_it_ends_cleanly(self):
+        with Testpmd(f"net_holdfast0,dev(net_mayfly0,{GENERATE})", options=["--forward-mode=io"]) as testpmd:
+            testpmd.ask("start")
+            testpmd.process.send_signal(signal.SIGTERM)
+            testpmd.process.stdin.close()
+            status = testpmd.process.wait(PATIENCE)
+            self.assertIn(status, (0, -signal.SIGTERM))  # testpmd closes its ports, then dies of the signal
+
+
+if __name__ == "__main__":
+    unittest.main()
