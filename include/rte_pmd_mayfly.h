@@ -72,7 +72,8 @@ static inline int rte_pmd_mayfly_read_stamp(const unsigned char *packet, size_t 
 
 /**
  * Flag: raise events from the calling thread, before the function returns. Without it mayfly's own control thread (not
- * an lcore) does the whole command, soon after; rte_pmd_mayfly_wait() waits for that.
+ * an lcore) does the whole command, soon after; rte_pmd_mayfly_wait() waits for that. Not before rte_eal_init(), where
+ * only SYNC works.
  */
 #define RTE_PMD_MAYFLY_SYNC 1u
 

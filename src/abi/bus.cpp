@@ -29,7 +29,7 @@
 namespace holdfast::abi {
 namespace {
 
-/// EAL sends a plug-in to secondary processes in a field of this size, and cuts what is longer.
+/// EAL sends a plug-in to secondary processes in a field of this size, and refuses what is longer, also without any.
 constexpr std::size_t kSecondaryDevargs = 128;
 constexpr std::chrono::milliseconds kBrief{100};
 
@@ -100,6 +100,13 @@ PortId port_of(const rte_device *dev) noexcept {
     return {};
 }
 
+bool has_other_port(const rte_device *dev, PortId port) noexcept {
+    for (std::uint16_t p = 0; p < RTE_MAX_ETHPORTS; p++)
+        if (p != port.raw() && rte_eth_dev_is_valid_port(p) != 0 && rte_eth_devices[p].device == dev)
+            return true;
+    return false;
+}
+
 Probed take_over(const rte_device *dev, PortId port, const rte_devargs &wanted, std::uint64_t owner_id,
                  const char *owner_name) {
     rte_eth_dev_owner owner{};
@@ -158,7 +165,8 @@ class RealBus final : public Bus {
             return {}; // somebody else released it, and perhaps its id is already another device's
         rte_device *dev = rte_eth_devices[port.raw()].device;
         Status status = check(rte_eth_dev_close(port.raw()), "close a sub-device");
-        if (dev == nullptr || port_of(dev).valid() || (keep != nullptr && dev == &keep->device))
+        // Also when it could not be closed (one that refuses to stop): its driver has to let go of it at its removal.
+        if (dev == nullptr || has_other_port(dev, port) || (keep != nullptr && dev == &keep->device))
             return status;
         if (const int rc = rte_dev_remove(dev); rc != 0 && status.ok())
             status = {rc, "remove a device from its bus"};
@@ -191,12 +199,14 @@ class RealBus final : public Bus {
     };
 
     static int attach(const std::string &devargs, const Devargs &args) {
-        if (devargs.size() < kSecondaryDevargs || rte_eal_has_hugepages() == 0) // without hugepages no secondary can be
+        if (devargs.size() < kSecondaryDevargs)
             return rte_dev_probe(devargs.c_str());
         if (!args.on_bus("vdev"))
-            return -E2BIG;
-        HOLDFAST_LOG(WARNING, "%s: %zu characters of arguments are too many for secondary processes; plugged here only",
-                     args.get().name, devargs.size());
+            return -E2BIG;                // EAL's answer too
+        if (rte_eal_has_hugepages() != 0) // else there can be no secondary
+            HOLDFAST_LOG(WARNING,
+                         "%s: %zu characters of arguments are too many for secondary processes; plugged here only",
+                         args.get().name, devargs.size());
         return rte_vdev_init(args.get().name, args.get().args);
     }
 

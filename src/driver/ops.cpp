@@ -121,7 +121,7 @@ int dismantle(rte_eth_dev &dev, abi::Wait wait, const rte_vdev_device *keep) noe
         std::fill_n(dev.data->rx_queues, dev.data->nb_rx_queues, nullptr);
     if (dev.data->tx_queues != nullptr)
         std::fill_n(dev.data->tx_queues, dev.data->nb_tx_queues, nullptr);
-    if (s.code() == -EBUSY) // an lcore is inside and still uses it, so it stays for ever
+    if (s.code() == -EBUSY && port->stuck()) // an lcore is inside and still uses it, so it stays for ever
         return s.code();
     if (!host.hand_over(*port))
         delete port;

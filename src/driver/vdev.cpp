@@ -50,9 +50,11 @@ Status check_once(rte_eth_dev &dev, const rte_vdev_device &vdev) {
     static bool good = false;
     if (good)
         return {};
-    Status s = abi::check_layout(dev, vdev);
+    const Status s = abi::check_layout(dev, vdev);
     good = s.ok();
-    return s;
+    if (!good)
+        HOLDFAST_LOG(ERR, "%s: this DPDK does not have %s where the driver was built to find it", name_of(vdev), s.what());
+    return good ? s : Status{s.code(), "use this DPDK; build the driver against the version that runs"};
 }
 
 Status create(rte_vdev_device &vdev, Config config) {
@@ -61,10 +63,10 @@ Status create(rte_vdev_device &vdev, Config config) {
         return {-EEXIST, "allocate a port"}; // ethdev has said why: the name is taken, or there are too many ports
     OnFailure release([&]() noexcept { (void)rte_eth_dev_release_port(dev); });
     dev->device = &vdev.device;
-    dev->data->numa_node = vdev.device.numa_node;
-    dev->data->dev_flags = RTE_ETH_DEV_INTR_LSC | RTE_ETH_DEV_AUTOFILL_QUEUE_XSTATS;
     if (Status s = check_once(*dev, vdev); !s.ok())
         return s;
+    dev->data->numa_node = vdev.device.numa_node;
+    dev->data->dev_flags = RTE_ETH_DEV_INTR_LSC | RTE_ETH_DEV_AUTOFILL_QUEUE_XSTATS;
     if (Status s = abi::register_events(); !s.ok())
         return s;
     HostThread &host = HostThread::get();
@@ -123,9 +125,9 @@ int remove(rte_vdev_device *vdev) noexcept {
     // with the next device in hand: so we do not wait for the host thread, and that one device stays in the list.
     if (dev->data->dev_started != 0)
         (void)rte_eth_dev_stop(dev->data->port_id);
-    const int rc = dismantle(*dev, abi::Wait::kBriefly, vdev->next.tqe_next);
-    const int released = rte_eth_dev_release_port(dev);
-    return rc != 0 ? rc : released;
+    // It has told what went wrong. The port is gone in any case, so the bus has to let go of the device too.
+    (void)dismantle(*dev, abi::Wait::kBriefly, vdev->next.tqe_next);
+    return rte_eth_dev_release_port(dev);
 }
 
 rte_vdev_driver g_driver = [] {
@@ -144,9 +146,11 @@ rte_vdev_driver g_driver = [] {
         return;
     }
     rte_vdev_register(&g_driver);
-    if (abi::registered_twice(g_driver)) {
+    // The bus goes by the beginning of a name, so a longer or shorter one stands in the way like an equal one.
+    if (const char *other = abi::clashing_driver(g_driver); other != nullptr) {
         rte_vdev_unregister(&g_driver);
-        std::fprintf(stderr, "net_holdfast is loaded already: this second copy of the driver stays unused\n");
+        std::fprintf(stderr, "net_holdfast: a driver named %s is loaded already, so this copy of the driver stays unused\n",
+                     other);
     }
 }
 

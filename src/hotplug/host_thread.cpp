@@ -193,7 +193,8 @@ Clock::time_point HostThread::visit_all() {
         if (std::exchange(handed_over_, false)) {
             held.unlock();
             std::vector<Orphan> none;
-            if (port->close(abi::Wait::kForever, nullptr, none).ok()) // also what we probed while it went
+            (void)port->close(abi::Wait::kForever, nullptr, none); // also what we probed while it went
+            if (!port->stuck())
                 delete port;
             held.lock();
         }

@@ -114,7 +114,7 @@ constexpr Key kKeys[] = {
     {"mac", read_mac},
     {"queues", number<&Config::queues, 1, kMostQueues>},
     {"max_mtu", number<&Config::max_mtu, RTE_ETHER_MIN_MTU, 9600>},
-    {"max_macs", number<&Config::max_macs, 1, 4096>},
+    {"max_macs", number<&Config::max_macs, 1, RTE_ETH_NUM_RECEIVE_MAC_ADDR>},
     {"min_desc", number<&Config::min_desc, 1, kMostDescriptors>},
     {"max_desc", number<&Config::max_desc, 1, kMostDescriptors>},
     {"desc_align", number<&Config::desc_align, 1, kMostDescriptors>},

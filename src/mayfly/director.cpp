@@ -7,6 +7,9 @@
 #include <new>
 
 namespace holdfast::mayfly {
+namespace {
+constexpr std::chrono::seconds kFarewell{2};
+}
 
 Director &director() {
     static Director *const only = new Director;
@@ -17,6 +20,7 @@ int Director::start_thread() {
     if (running_)
         return 0;
     stop_ = false;
+    ended_ = false;
     // A control thread in EAL's sense: it stays away from the lcores.
     if (const int rc = rte_thread_create_control(&thread_, "mayfly", &Director::main, this); rc != 0)
         return rc > 0 ? -rc : rc;
@@ -62,20 +66,26 @@ bool Director::wait(const Device &device, std::chrono::milliseconds patience) {
 
 void Director::stop() noexcept {
     rte_thread_t thread = {};
+    bool ended = false;
     {
         const Locked held(mutex_);
         if (!running_)
             return;
+        running_ = false;
         stop_ = true;
         thread = thread_;
-        running_ = false;
+        changed_.notify_all();
+        // exit() called by an event callback runs in the thread itself, which cannot wait for its own end.
+        const auto deadline = Clock::now() + kFarewell;
+        while (!ended_ && rte_thread_equal(thread, rte_thread_self()) == 0)
+            if (changed_.wait_until(mutex_, deadline) == std::cv_status::timeout)
+                break;
+        ended = ended_;
     }
-    changed_.notify_all();
-    // exit() called by an event callback runs in the thread itself, which cannot wait for its own end.
-    if (rte_thread_equal(thread, rte_thread_self()) != 0)
-        (void)rte_thread_detach(thread);
-    else
+    if (ended)
         (void)rte_thread_join(thread, nullptr);
+    else
+        (void)rte_thread_detach(thread);
 }
 
 std::uint32_t Director::main(void *self) noexcept {
@@ -105,6 +115,8 @@ void Director::run() noexcept {
         current_ = nullptr;
         changed_.notify_all();
     }
+    ended_ = true;
+    changed_.notify_all();
     mutex_.unlock();
 }
 

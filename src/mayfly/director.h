@@ -27,7 +27,8 @@ class Director {
     [[nodiscard]] int play(Device &device, const std::vector<Step> &steps);
     /// Waits until everything posted for the device is done; scripts do not count.
     [[nodiscard]] bool wait(const Device &device, std::chrono::milliseconds patience);
-    /// Ends the thread; what was not done is dropped. Not from the thread itself.
+    /// Ends the thread; what was not done is dropped. Waits a while for a command that is being executed, but not for
+    /// ever: an event callback of a program that exits may never return.
     void stop() noexcept;
 
   private:
@@ -49,6 +50,7 @@ class Director {
     rte_thread_t thread_ HOLDFAST_TSA(guarded_by(mutex_)) = {};
     bool running_ HOLDFAST_TSA(guarded_by(mutex_)) = false;
     bool stop_ HOLDFAST_TSA(guarded_by(mutex_)) = false;
+    bool ended_ HOLDFAST_TSA(guarded_by(mutex_)) = false;
 };
 
 /// The one of this process; made at first use, never destroyed.

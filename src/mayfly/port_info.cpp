@@ -12,7 +12,7 @@ namespace {
 
 constexpr char kFirmware[] = "mayfly 1";
 
-/// The extended counters: over all queues, since the last reset.
+/// The extended counters: of the device, over all its lives; a reset leaves them alone.
 struct Extended {
     const char *name;
     Device::Count count;

@@ -72,7 +72,8 @@ Status make_port(rte_vdev_device &vdev, Device &device, const Config &config) {
     if (Status s = check_layout_once(*dev, vdev); !s.ok())
         return s;
     dev->data->numa_node = vdev.device.numa_node;
-    dev->data->dev_flags = (config.lsc ? RTE_ETH_DEV_INTR_LSC : 0u) | (config.rmv ? RTE_ETH_DEV_INTR_RMV : 0u) |
+    dev->data->dev_flags = RTE_ETH_DEV_AUTOFILL_QUEUE_XSTATS | (config.lsc ? RTE_ETH_DEV_INTR_LSC : 0u) |
+                           (config.rmv ? RTE_ETH_DEV_INTR_RMV : 0u) |
                            (config.live_mac ? 0u : RTE_ETH_DEV_NOLIVE_MAC_ADDR);
     const Mac mac = config.mac.value_or(address_of(device));
     // ethdev frees it when the port is released.

@@ -22,7 +22,8 @@ constexpr std::uint64_t kRxNeeded = RTE_ETH_RX_OFFLOAD_KEEP_CRC | RTE_ETH_RX_OFF
 /// Transmit offloads without which packets still leave as they should.
 constexpr std::uint64_t kTxOptional = RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE | RTE_ETH_TX_OFFLOAD_MT_LOCKFREE;
 /// We do not forward these at all: one thread per queue (MT_LOCKFREE), one mempool per Rx queue, no security context.
-constexpr std::uint64_t kTxNever = RTE_ETH_TX_OFFLOAD_MT_LOCKFREE | RTE_ETH_TX_OFFLOAD_SECURITY | RTE_ETH_TX_OFFLOAD_MACSEC_INSERT;
+constexpr std::uint64_t kTxNever =
+    RTE_ETH_TX_OFFLOAD_MT_LOCKFREE | RTE_ETH_TX_OFFLOAD_SECURITY | RTE_ETH_TX_OFFLOAD_MACSEC_INSERT;
 constexpr std::uint64_t kRxNever =
     RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT | RTE_ETH_RX_OFFLOAD_SECURITY | RTE_ETH_RX_OFFLOAD_MACSEC_STRIP;
 /// Queue set-up on a running port, and sharing, need every sub-device's help at any time; rules are kept by us or not
@@ -68,8 +69,8 @@ void narrowest(rte_eth_dev_info &out) noexcept {
     out.tx_desc_lim.nb_max = 4096;
 }
 
-/// Limits that no ring size can keep would stop every set-up. A sub-device's ring is fitted to its own limits later, so the
-/// port's are a matter of what the application sees: one of them gives way.
+/// Limits that no ring size can keep would stop every set-up. A sub-device's ring is fitted to its own limits later, so
+/// the port's are a matter of what the application sees: one of them gives way.
 void make_consistent(rte_eth_desc_lim &out) noexcept {
     const std::uint32_t align = out.nb_align;
     const std::uint32_t most = std::max(out.nb_max / align * align, align);

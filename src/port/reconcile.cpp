@@ -104,7 +104,8 @@ void VirtualPort::take_down_lost(const Locked &held, Clock::time_point now) {
     }
 }
 
-void VirtualPort::close_leaving(abi::Wait wait, const rte_vdev_device *keep, std::vector<Orphan> *orphans) {
+Status VirtualPort::close_leaving(abi::Wait wait, const rte_vdev_device *keep, std::vector<Orphan> *orphans) {
+    Status first;
     for (const std::unique_ptr<SubDevice> &sub : subs_) {
         PortId port;
         {
@@ -120,13 +121,16 @@ void VirtualPort::close_leaving(abi::Wait wait, const rte_vdev_device *keep, std
             sub->closing = false; // not our turn: the next visit does it
             continue;
         }
-        if (s.code() == -EAGAIN)
+        if (s.code() == -EAGAIN) {
             orphans->push_back({port, owner_});
-        else if (!s.ok())
+        } else if (!s.ok()) {
+            first = first.ok() ? s : first;
             HOLDFAST_LOG(WARNING, "%s: cannot %s (%s, port %u): %s", name(), s.what(), sub->name(),
                          unsigned{port.raw()}, rte_strerror(-s.code()));
+        }
         sub->left();
     }
+    return first;
 }
 
 void VirtualPort::refuse(const Locked &, SubDevice &sub, const Status &why, Clock::time_point now) {
@@ -179,6 +183,8 @@ void VirtualPort::probe_absent(Clock::time_point now, abi::Wait wait) {
 
 void VirtualPort::raise(const Locked &held, Clock::time_point now) {
     each_usable([&](SubDevice &sub) HOLDFAST_TSA(no_thread_safety_analysis) {
+        if (wanted(sub) == State::kAbsent)
+            return; // removed by hand while it was probed: the next visit takes it down
         while (sub.state() < wanted(sub)) {
             const State before = sub.state();
             const Status s = before == State::kProbed ? configure_sub(held, sub) : start_sub(held, sub);
@@ -223,7 +229,7 @@ Clock::time_point VirtualPort::reconcile(Clock::time_point now, abi::Wait wait) 
         if (!closing_)
             take_down_lost(held, now);
     }
-    close_leaving(wait, nullptr, nullptr);
+    (void)close_leaving(wait, nullptr, nullptr);
     probe_absent(now, wait);
     auto next = Clock::time_point::max();
     bool changed = false;
@@ -236,7 +242,7 @@ Clock::time_point VirtualPort::reconcile(Clock::time_point now, abi::Wait wait) 
             next = next_visit(held, now);
         }
     }
-    close_leaving(wait, nullptr, nullptr); // what could not join, or joined a port that was closed meanwhile
+    (void)close_leaving(wait, nullptr, nullptr); // what could not join, or joined a port that was closed meanwhile
     announce_link(changed);
     return next;
 }

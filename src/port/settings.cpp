@@ -4,6 +4,7 @@
 #include "abi/ethdev.h"
 #include "base/ids.h"
 
+#include <rte_ethdev.h>
 #include <rte_ether.h>
 
 #include <algorithm>
@@ -47,6 +48,19 @@ void want(std::vector<Change> &out, const std::optional<T> &wanted, const std::o
 }
 
 } // namespace
+
+int vlan_offloads(std::uint64_t rx_offloads) noexcept {
+    constexpr std::pair<std::uint64_t, int> kBits[] = {
+        {RTE_ETH_RX_OFFLOAD_VLAN_STRIP, RTE_ETH_VLAN_STRIP_OFFLOAD},
+        {RTE_ETH_RX_OFFLOAD_VLAN_FILTER, RTE_ETH_VLAN_FILTER_OFFLOAD},
+        {RTE_ETH_RX_OFFLOAD_VLAN_EXTEND, RTE_ETH_VLAN_EXTEND_OFFLOAD},
+        {RTE_ETH_RX_OFFLOAD_QINQ_STRIP, RTE_ETH_QINQ_STRIP_OFFLOAD},
+    };
+    int mask = 0;
+    for (const auto &[offload, bit] : kBits)
+        mask |= (rx_offloads & offload) != 0 ? bit : 0;
+    return mask;
+}
 
 const char *describe(const Change &change) noexcept {
     return std::visit(Overloaded{[](const Mtu &) { return "set the MTU"; },
@@ -133,8 +147,8 @@ std::vector<Change> Settings::missing_from(const Settings &has) const {
     const bool new_default = default_mac && (!has.default_mac || !same(*default_mac, *has.default_mac));
     const auto is_default = [&](const rte_ether_addr &mac) { return has.default_mac && same(mac, *has.default_mac); };
     // An address leaves all its pools at once, so one that is in a pool too many comes back into the others. Before the
-    // default address, for ethdev refuses one that is in the list. The default address itself cannot be removed: if it was
-    // added to the list too, then it goes with the new default.
+    // default address, for ethdev refuses one that is in the list. The default address itself cannot be removed: if it
+    // was added to the list too, then it goes with the new default.
     std::vector<MacAdd> kept = has.macs;
     for (const MacAdd &m : has.macs)
         if (!is_default(m.mac) && has_mac(kept, m.mac) &&

@@ -52,6 +52,9 @@ struct LinkUp {
 using Change = std::variant<Mtu, Promiscuous, Allmulticast, DefaultMac, MacAdd, MacRemove, VlanFilter, VlanOffload,
                             McList, LinkUp>;
 
+/// The VLAN offloads among Rx offloads, as rte_eth_dev_set_vlan_offload() names them.
+[[nodiscard]] int vlan_offloads(std::uint64_t rx_offloads) noexcept;
+
 /// "set the MTU", for messages.
 [[nodiscard]] const char *describe(const Change &change) noexcept;
 

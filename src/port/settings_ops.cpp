@@ -92,16 +92,7 @@ Status VirtualPort::set_mc_addr_list(rte_ether_addr *list, std::uint32_t count) 
 Status VirtualPort::vlan_offload_set(int) {
     // ethdev has put the new set into the configuration already and takes it back if we fail.
     const std::uint64_t offloads = dev_.data->dev_conf.rxmode.offloads;
-    const std::pair<std::uint64_t, int> bits[] = {
-        {RTE_ETH_RX_OFFLOAD_VLAN_STRIP, RTE_ETH_VLAN_STRIP_OFFLOAD},
-        {RTE_ETH_RX_OFFLOAD_VLAN_FILTER, RTE_ETH_VLAN_FILTER_OFFLOAD},
-        {RTE_ETH_RX_OFFLOAD_VLAN_EXTEND, RTE_ETH_VLAN_EXTEND_OFFLOAD},
-        {RTE_ETH_RX_OFFLOAD_QINQ_STRIP, RTE_ETH_QINQ_STRIP_OFFLOAD},
-    };
-    int mask = 0;
-    for (const auto &[offload, bit] : bits)
-        mask |= (offloads & offload) != 0 ? bit : 0;
-    if (Status s = change(VlanOffload{mask}); !s.ok())
+    if (Status s = change(VlanOffload{vlan_offloads(offloads)}); !s.ok())
         return s;
     const Locked held(mutex_);
     configuration_.conf.rxmode.offloads = offloads;

@@ -38,6 +38,10 @@ Status VirtualPort::configure_sub(const Locked &held, SubDevice &sub) {
                    "configure a sub-device");
         !s.ok())
         return s;
+    // The configuration brings these; a change that is rolled back goes back to them.
+    if (std::uint16_t mtu = 0; ethdev_.mtu(sub.port(), mtu) == 0)
+        sub.note(Mtu{mtu});
+    sub.note(VlanOffload{vlan_offloads(configuration_.conf.rxmode.offloads)}); // as far as it can
     for (std::uint16_t q = 0; q < configuration_.rx_queues; q++)
         if (queues_->rx(QueueId{q}).queue != nullptr)
             if (Status s = set_up_rx(held, sub, QueueId{q}); !s.ok())

@@ -82,15 +82,12 @@ Status SubDevice::adopt(abi::Ethdev &ethdev, PortId port) {
         return {rc, "ask a sub-device for its MAC address"};
     info_ = info;
     own_mac_ = mac;
-    has_ = {};
-    has_.default_mac = mac;
-    has_.promiscuous = ethdev.promiscuous(port);
-    has_.allmulticast = ethdev.allmulticast(port);
     rte_eth_stats stats{};
     (void)ethdev.stats(port, stats); // a device without counters counts from zero
     counters_.begin(stats);
 
     port_ = port;
+    forget(ethdev);
     // pairs: sub-lost (SubDevice::lose): nobody can lose it before listen().
     lost_.store(0, std::memory_order_seq_cst);
     // pairs: sub-netdev (SubDevice::netdev).
@@ -119,6 +116,14 @@ void SubDevice::leave(abi::Ethdev &ethdev) {
         (void)ethdev.set_default_mac(port_, own_mac_); // it goes back to its owner as it came; if not, it is no worse
     abi::unlisten(port_);
     leaving = true;
+}
+
+void SubDevice::forget(abi::Ethdev &ethdev) {
+    has_ = {};
+    if (rte_ether_addr mac{}; ethdev.mac(port_, mac) == 0)
+        has_.default_mac = mac;
+    has_.promiscuous = ethdev.promiscuous(port_);
+    has_.allmulticast = ethdev.allmulticast(port_);
 }
 
 void SubDevice::left() noexcept {

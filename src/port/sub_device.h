@@ -72,6 +72,8 @@ class SubDevice final : public abi::PortListener {
     /// Adds its last counters to the port's, gives it back its own MAC if it still lives, and forgets the port. What
     /// remains is to close the port and remove the device.
     void leave(abi::Ethdev &ethdev);
+    /// It was reset: what it was told is to be told again.
+    void forget(abi::Ethdev &ethdev);
     /// Its port was closed after leave().
     void left() noexcept;
     /// It is as far as the port wants it.
@@ -93,6 +95,8 @@ class SubDevice final : public abi::PortListener {
     Outcome judge(abi::Ethdev &ethdev, int rc) noexcept;
     /// Carries out one change and notes it.
     Outcome apply(abi::Ethdev &ethdev, const Change &change, int &rc);
+    /// Notes what it was given by other means.
+    void note(const Change &change) { has_.record(change); }
     /// Takes its counters in; keeps the last ones if it does not answer.
     void read_stats(abi::Ethdev &ethdev);
     void reset_stats(abi::Ethdev &ethdev);

@@ -106,10 +106,15 @@ Status VirtualPort::close(abi::Wait wait, const rte_vdev_device *keep, std::vect
                 status = {-EBUSY, "close a sub-device that an lcore is still inside"};
         }
     }
-    close_leaving(wait, keep, &orphans);
+    const Status closed = close_leaving(wait, keep, &orphans);
     if (status.ok() && orphans.empty())
         (void)rte_eth_dev_owner_delete(owner_);
-    return status;
+    return status.ok() ? closed : status;
+}
+
+bool VirtualPort::stuck() {
+    const Locked held(mutex_);
+    return std::any_of(subs_.begin(), subs_.end(), [](const auto &sub) { return sub->state() != State::kAbsent; });
 }
 
 Status VirtualPort::configure() {
@@ -224,6 +229,8 @@ Status VirtualPort::reset() {
         const Outcome outcome = sub->judge(ethdev_, rc);
         if (outcome == Outcome::kRefused && first.ok())
             first = {rc, "reset a sub-device"};
+        if (outcome == Outcome::kDone)
+            sub->forget(ethdev_);
         if (outcome == Outcome::kVanished || sub->state() != State::kConfigured)
             continue;
         sub->move_to(State::kProbed); // the application has to configure the port again, and that configures it

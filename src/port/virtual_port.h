@@ -54,6 +54,8 @@ class VirtualPort {
     /// is under way) the names are given to `orphans`, for the host thread. `keep`: see abi::Bus::remove(). First error
     /// wins; a second call finishes what the first could not.
     Status close(abi::Wait wait, const rte_vdev_device *keep, std::vector<Orphan> &orphans);
+    /// After close(): is an lcore still inside a sub-device? Then the port has to stay in memory.
+    [[nodiscard]] bool stuck();
 
     // ---- host
     /// Takes all steps that can be taken now; says when to come again at the latest.
@@ -131,7 +133,7 @@ class VirtualPort {
   private:
     // ---- reconciling: reconcile.cpp
     void take_down_lost(const Locked &, Clock::time_point now) HOLDFAST_TSA(requires_capability(mutex_));
-    void close_leaving(abi::Wait wait, const rte_vdev_device *keep, std::vector<Orphan> *orphans);
+    Status close_leaving(abi::Wait wait, const rte_vdev_device *keep, std::vector<Orphan> *orphans);
     void probe_absent(Clock::time_point now, abi::Wait wait);
     void welcome(const Locked &, SubDevice &sub, const abi::Probed &probed, Clock::time_point now)
         HOLDFAST_TSA(requires_capability(mutex_));

@@ -45,9 +45,12 @@ TEST_F(Configure, EveryOperationReachesTheSubDeviceAsItself) {
         {"tx_burst", [&] { return send(port, 1, 1) == 1 ? 0 : -1; }},
         {"tx_prepare", [&] { return rte_eth_tx_prepare(p, 1, none, 0); }},
         {"rx_queue_count", [&] { return rte_eth_rx_queue_count(p, 1) == 1 ? 0 : -1; }},
-        {"tx_queue_count", [&] { return rte_eth_fp_ops[p].tx_queue_count(rte_eth_fp_ops[p].txq.data[1]) == 1 ? 0 : -1; }},
-        {"rx_descriptor_status", [&] { return rte_eth_rx_descriptor_status(p, 1, 0) == RTE_ETH_RX_DESC_DONE ? 0 : -1; }},
-        {"tx_descriptor_status", [&] { return rte_eth_tx_descriptor_status(p, 1, 0) == RTE_ETH_TX_DESC_FULL ? 0 : -1; }},
+        {"tx_queue_count",
+         [&] { return rte_eth_fp_ops[p].tx_queue_count(rte_eth_fp_ops[p].txq.data[1]) == 1 ? 0 : -1; }},
+        {"rx_descriptor_status",
+         [&] { return rte_eth_rx_descriptor_status(p, 1, 0) == RTE_ETH_RX_DESC_DONE ? 0 : -1; }},
+        {"tx_descriptor_status",
+         [&] { return rte_eth_tx_descriptor_status(p, 1, 0) == RTE_ETH_TX_DESC_FULL ? 0 : -1; }},
         {"tx_done_cleanup", [&] { return rte_eth_tx_done_cleanup(p, 1, 0); }},
         {"rx_queue_stop", [&] { return rte_eth_dev_rx_queue_stop(p, 1); }},
         {"tx_queue_stop", [&] { return rte_eth_dev_tx_queue_stop(p, 1); }},
@@ -66,14 +69,16 @@ TEST_F(Configure, EveryOperationReachesTheSubDeviceAsItself) {
         {"vlan_filter_set", [&] { return rte_eth_dev_vlan_filter(p, 5, 1); }},
         {"vlan_offload_set",
          [&] { return rte_eth_dev_set_vlan_offload(p, RTE_ETH_VLAN_FILTER_OFFLOAD | RTE_ETH_VLAN_STRIP_OFFLOAD); }},
-        {"dev_supported_ptypes_get", [&] { return rte_eth_dev_get_supported_ptypes(p, RTE_PTYPE_ALL_MASK, nullptr, 0) == 1 ? 0 : -1; }},
+        {"dev_supported_ptypes_get",
+         [&] { return rte_eth_dev_get_supported_ptypes(p, RTE_PTYPE_ALL_MASK, nullptr, 0) == 1 ? 0 : -1; }},
         {"stats_get", [&] { return rte_eth_stats_get(p, &stats); }},
         {"stats_reset", [&] { return rte_eth_stats_reset(p); }},
         {"stats_reset", [&] { return rte_eth_xstats_reset(p); }},
         {"dev_stop", [&] { return port.stop(); }},
         {"tx_queue_setup", [&] { return port.set_up_queues(shape, pool()); }},
         {"dev_reset", [&] { return rte_eth_dev_reset(p); }},
-        {"rx_queue_release", [&] { return port.configure({.rx_queues = 1, .tx_queues = 1, .descriptors = 64, .conf = {}}); }},
+        {"rx_queue_release",
+         [&] { return port.configure({.rx_queues = 1, .tx_queues = 1, .descriptors = 64, .conf = {}}); }},
         {"dev_close", [&] { return port.close(); }},
     };
     for (const Call &c : calls) {
@@ -104,7 +109,8 @@ TEST_F(Configure, ANewConfigurationReachesEverySubDevice) {
     Vport port(devargs_of({&a, &b}));
     ASSERT_EQ(port.up(pool()), 0);
     for (const std::uint16_t queues : {4, 2, 8}) {
-        Shape shape{.rx_queues = queues, .tx_queues = static_cast<std::uint16_t>(queues / 2), .descriptors = 128, .conf = {}};
+        Shape shape{
+            .rx_queues = queues, .tx_queues = static_cast<std::uint16_t>(queues / 2), .descriptors = 128, .conf = {}};
         shape.conf.rxmode.mtu = 1500U + queues;
         shape.conf.rxmode.offloads = queues == 2 ? RTE_ETH_RX_OFFLOAD_VLAN_STRIP : 0;
         ASSERT_EQ(port.stop(), 0);
@@ -215,7 +221,8 @@ TEST_F(Configure, ASubDeviceThatRefusesToStopIsToldAndTheOthersAreStopped) {
 
 // F39
 TEST_F(Configure, ASubDeviceThatFailedOnceIsTriedAgain) {
-    for (const char *op : {"probe", "dev_infos_get", "dev_configure", "rx_queue_setup", "tx_queue_setup", "dev_start"}) {
+    for (const char *op :
+         {"probe", "dev_infos_get", "dev_configure", "rx_queue_setup", "tx_queue_setup", "dev_start"}) {
         SCOPED_TRACE(op);
         Mayfly a, b;
         b.unplug();
@@ -258,7 +265,10 @@ TEST_F(Configure, WhatAPortWithoutSubDevicesOffersALaterOneCanMeet) {
         Vport port("hotplug_poll=20," + (null ? stand_in.dev() : m.dev()));
         rte_eth_dev_info info{};
         ASSERT_EQ(rte_eth_dev_info_get(port.id(), &info), 0);
-        Shape shape{.rx_queues = info.max_rx_queues, .tx_queues = info.max_tx_queues, .descriptors = info.rx_desc_lim.nb_max, .conf = {}};
+        Shape shape{.rx_queues = info.max_rx_queues,
+                    .tx_queues = info.max_tx_queues,
+                    .descriptors = info.rx_desc_lim.nb_max,
+                    .conf = {}};
         shape.conf.rxmode.offloads = info.rx_offload_capa;
         shape.conf.txmode.offloads = info.tx_offload_capa;
         shape.conf.rxmode.mtu = info.max_mtu;

@@ -287,8 +287,9 @@ TEST_F(Hotplug, OtherEventsOfASubDeviceLeaveItInTheTraffic) {
     Vport port(devargs_of({&a, &b}));
     ASSERT_EQ(port.up(pool()), 0);
     ASSERT_TRUE(eventually([&] { return port.joined(1); }));
-    for (const rte_eth_event_type event : {RTE_ETH_EVENT_ERR_RECOVERING, RTE_ETH_EVENT_RECOVERY_SUCCESS, RTE_ETH_EVENT_QUEUE_STATE,
-                                           RTE_ETH_EVENT_INTR_RESET, RTE_ETH_EVENT_RECOVERY_FAILED}) {
+    for (const rte_eth_event_type event :
+         {RTE_ETH_EVENT_ERR_RECOVERING, RTE_ETH_EVENT_RECOVERY_SUCCESS, RTE_ETH_EVENT_QUEUE_STATE,
+          RTE_ETH_EVENT_INTR_RESET, RTE_ETH_EVENT_RECOVERY_FAILED}) {
         a.raise(event);
         EXPECT_EQ(send(port, 2), 2);
         EXPECT_EQ(receive(port) + receive(port), 2);
@@ -367,7 +368,8 @@ int twin_probe(rte_vdev_device *vdev) {
         return o;
     }();
     for (int i = 0; i < kTwinPorts; i++) {
-        rte_eth_dev *dev = rte_eth_dev_allocate((std::string(rte_dev_name(&vdev->device)) + "_" + std::to_string(i)).c_str());
+        rte_eth_dev *dev =
+            rte_eth_dev_allocate((std::string(rte_dev_name(&vdev->device)) + "_" + std::to_string(i)).c_str());
         if (dev == nullptr)
             return -ENOMEM;
         dev->device = &vdev->device;
@@ -380,7 +382,8 @@ int twin_probe(rte_vdev_device *vdev) {
 }
 int twin_remove(rte_vdev_device *vdev) {
     for (int i = 0; i < kTwinPorts; i++)
-        if (rte_eth_dev *dev = rte_eth_dev_allocated((std::string(rte_dev_name(&vdev->device)) + "_" + std::to_string(i)).c_str());
+        if (rte_eth_dev *dev =
+                rte_eth_dev_allocated((std::string(rte_dev_name(&vdev->device)) + "_" + std::to_string(i)).c_str());
             dev != nullptr)
             (void)rte_eth_dev_release_port(dev);
     return 0;

@@ -106,7 +106,8 @@ TEST_F(Lifecycle, ARefusedSubDeviceIsTriedLessAndLessOften) {
 // F20, F26
 TEST_F(Lifecycle, AFailedProbeLeavesNoSubDeviceBehind) {
     Mayfly m;
-    for (const char *wrong : {"hotplug_poll=0", "hotplug_poll=x", "mac=00:00:00:00:00:00", "mac=01:00:00:00:00:00", "what=1", "dev("}) {
+    for (const char *wrong :
+         {"hotplug_poll=0", "hotplug_poll=x", "mac=00:00:00:00:00:00", "mac=01:00:00:00:00:00", "what=1", "dev("}) {
         const Vport port(m.dev() + "," + wrong);
         EXPECT_EQ(port.rc(), -EINVAL) << wrong;
         EXPECT_FALSE(m.there()) << wrong;
@@ -128,7 +129,7 @@ TEST_F(Lifecycle, ADeviceIsFreeAgainAfterItsPortWasClosed) {
         EXPECT_EQ(std::string(owner.name), port.name());
         std::uint16_t visible = 0;
         RTE_ETH_FOREACH_DEV(visible)
-            EXPECT_NE(visible, m.port().raw());
+        EXPECT_NE(visible, m.port().raw());
     }
     EXPECT_FALSE(m.there());
     ASSERT_EQ(rte_vdev_init(m.name().c_str(), ""), 0);
@@ -233,6 +234,23 @@ TEST_F(Lifecycle, CloseEndsAlthoughSubDevicesRefuseToStopAndToClose) {
     b.clear();
     EXPECT_EQ(rte_eth_dev_close(port->id()), -ENODEV);
     EXPECT_EQ(port->detach(), 0);
+}
+
+// F17, F27: what refuses to stop is taken off by its driver's removal, and is not left behind owned by nobody.
+TEST_F(Lifecycle, ASubDeviceThatNeverStopsIsTakenOffAndCanComeBack) {
+    Mayfly a, b;
+    Vport port(devargs_of({&a, &b}, "hotplug_poll=5"));
+    ASSERT_EQ(port.up(pool()), 0);
+    ASSERT_TRUE(eventually([&] { return port.joined(1); }));
+    b.fail("dev_stop", EBUSY);
+    b.unplug();
+    EXPECT_TRUE(eventually([&] { return !b.there(); }));
+    b.plug();
+    EXPECT_TRUE(eventually([&] { return port.joined(1); })) << port.sub(1).reason;
+    EXPECT_EQ(port.stop(), -EBUSY);
+    EXPECT_EQ(port.detach(), 0);
+    EXPECT_FALSE(a.there());
+    EXPECT_FALSE(b.there());
 }
 
 // F28

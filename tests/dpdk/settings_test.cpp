@@ -55,16 +55,16 @@ struct Told {
     friend bool operator==(const Told &a, const Told &b) {
         const auto plain = [](const Told &t) {
             const rte_pmd_mayfly_settings &s = t.plain;
-            return std::tuple(s.configured, s.started, s.promiscuous, s.allmulticast, s.link_wanted, std::to_array(s.mac), s.mtu,
-                              s.rx_queues, s.tx_queues, s.rx_offloads, s.tx_offloads);
+            return std::tuple(s.configured, s.started, s.promiscuous, s.allmulticast, s.link_wanted,
+                              std::to_array(s.mac), s.mtu, s.rx_queues, s.tx_queues, s.rx_offloads, s.tx_offloads);
         };
         return plain(a) == plain(b) && a.macs == b.macs && a.mc_macs == b.mc_macs && a.vlans == b.vlans;
     }
     friend std::ostream &operator<<(std::ostream &out, const Told &t) {
         const rte_pmd_mayfly_settings &s = t.plain;
-        out << "promiscuous " << int{s.promiscuous} << " allmulticast " << int{s.allmulticast} << " link " << int{s.link_wanted}
-            << " started " << int{s.started} << " mtu " << s.mtu << " rx_offloads " << s.rx_offloads << " mac ..." << int{s.mac[5]}
-            << " macs";
+        out << "promiscuous " << int{s.promiscuous} << " allmulticast " << int{s.allmulticast} << " link "
+            << int{s.link_wanted} << " started " << int{s.started} << " mtu " << s.mtu << " rx_offloads "
+            << s.rx_offloads << " mac ..." << int{s.mac[5]} << " macs";
         for (const Mac &m : t.macs)
             out << " ..." << int{m[5]};
         out << " multicast";
@@ -88,9 +88,15 @@ struct Thing {
 
 const Thing kThings[] = {
     {.what = "promiscuous on", .op = "promiscuous_enable", .set = rte_eth_promiscuous_enable},
-    {.what = "promiscuous off", .op = "promiscuous_disable", .set = rte_eth_promiscuous_disable, .prepare = rte_eth_promiscuous_enable},
+    {.what = "promiscuous off",
+     .op = "promiscuous_disable",
+     .set = rte_eth_promiscuous_disable,
+     .prepare = rte_eth_promiscuous_enable},
     {.what = "allmulticast on", .op = "allmulticast_enable", .set = rte_eth_allmulticast_enable},
-    {.what = "allmulticast off", .op = "allmulticast_disable", .set = rte_eth_allmulticast_disable, .prepare = rte_eth_allmulticast_enable},
+    {.what = "allmulticast off",
+     .op = "allmulticast_disable",
+     .set = rte_eth_allmulticast_disable,
+     .prepare = rte_eth_allmulticast_enable},
     {.what = "MTU", .op = "mtu_set", .set = [](std::uint16_t p) { return rte_eth_dev_set_mtu(p, 2000); }},
     {.what = "MTU again",
      .op = "mtu_set",
@@ -123,14 +129,19 @@ const Thing kThings[] = {
              return rte_eth_dev_mac_addr_add(p, &mac, 0);
          },
      .void_op = true},
-    {.what = "VLAN filter on", .op = "vlan_filter_set", .set = [](std::uint16_t p) { return rte_eth_dev_vlan_filter(p, 100, 1); }},
+    {.what = "VLAN filter on",
+     .op = "vlan_filter_set",
+     .set = [](std::uint16_t p) { return rte_eth_dev_vlan_filter(p, 100, 1); }},
     {.what = "VLAN filter off",
      .op = "vlan_filter_set",
      .set = [](std::uint16_t p) { return rte_eth_dev_vlan_filter(p, 101, 0); },
      .prepare = [](std::uint16_t p) { return rte_eth_dev_vlan_filter(p, 101, 1); }},
     {.what = "VLAN strip",
      .op = "vlan_offload_set",
-     .set = [](std::uint16_t p) { return rte_eth_dev_set_vlan_offload(p, RTE_ETH_VLAN_STRIP_OFFLOAD | RTE_ETH_VLAN_FILTER_OFFLOAD); }},
+     .set =
+         [](std::uint16_t p) {
+             return rte_eth_dev_set_vlan_offload(p, RTE_ETH_VLAN_STRIP_OFFLOAD | RTE_ETH_VLAN_FILTER_OFFLOAD);
+         }},
     {.what = "multicast list",
      .op = "set_mc_addr_list",
      .set =
@@ -142,9 +153,10 @@ const Thing kThings[] = {
     {.what = "link up", .op = "dev_set_link_up", .set = rte_eth_dev_set_link_up, .prepare = rte_eth_dev_set_link_down},
 };
 
-constexpr std::array kOps{"promiscuous_enable", "promiscuous_disable", "allmulticast_enable", "allmulticast_disable", "mtu_set",
-                          "mac_addr_set",       "mac_addr_add",        "mac_addr_remove",     "vlan_filter_set",      "vlan_offload_set",
-                          "set_mc_addr_list",   "dev_set_link_up",     "dev_set_link_down"};
+constexpr std::array kOps{
+    "promiscuous_enable", "promiscuous_disable", "allmulticast_enable", "allmulticast_disable", "mtu_set",
+    "mac_addr_set",       "mac_addr_add",        "mac_addr_remove",     "vlan_filter_set",      "vlan_offload_set",
+    "set_mc_addr_list",   "dev_set_link_up",     "dev_set_link_down"};
 
 std::array<std::int64_t, kOps.size()> all_calls(const Mayfly &m) {
     std::array<std::int64_t, kOps.size()> out{};
@@ -163,6 +175,8 @@ class Settings : public WithPorts {
     /// Runs `check` once for each thing, each time on a new started port over new mayflies.
     template <class F> void for_each_thing(const std::vector<std::string> &args, F check) {
         for (const Thing &t : kThings) {
+            if (args.front() == "no_ops=OP" && t.prepare != nullptr)
+                continue; // nobody could prepare it
             SCOPED_TRACE(t.what);
             std::vector<std::unique_ptr<Mayfly>> mayflies;
             std::vector<const Mayfly *> raw;
@@ -191,12 +205,14 @@ class Settings : public WithPorts {
 TEST_F(Settings, AChangeIsOneCallOfOneOperationOnEachPresentSubDevice) {
     for_each_thing({"", "", ""}, [](const Thing &t, const Vport &port, const std::vector<const Mayfly *> &subs) {
         std::vector<std::array<std::int64_t, kOps.size()>> before;
-        std::transform(subs.begin(), subs.end(), std::back_inserter(before), [](const Mayfly *m) { return all_calls(*m); });
+        std::transform(subs.begin(), subs.end(), std::back_inserter(before),
+                       [](const Mayfly *m) { return all_calls(*m); });
         ASSERT_EQ(t.set(port.id()), 0);
         for (std::size_t i = 0; i < subs.size(); i++) {
             const auto after = all_calls(*subs[i]);
             for (std::size_t op = 0; op < kOps.size(); op++)
-                EXPECT_EQ(after[op] - before[i][op], std::strcmp(kOps[op], t.op) == 0 ? 1 : 0) << subs[i]->name() << " " << kOps[op];
+                EXPECT_EQ(after[op] - before[i][op], std::strcmp(kOps[op], t.op) == 0 ? 1 : 0)
+                    << subs[i]->name() << " " << kOps[op];
             EXPECT_EQ(Told::by(*subs[i]), [&] {
                 Told expected = Told::by(*subs[0]);
                 std::copy_n(Told::by(*subs[i]).plain.mac, 6, expected.plain.mac);
@@ -249,7 +265,7 @@ TEST_F(Settings, ALateSubDeviceIsToldOnlyWhatItLacks) {
     EXPECT_EQ(late.calls("mtu_set"), 0);
     EXPECT_EQ(late.calls("set_mc_addr_list"), 0);
     EXPECT_EQ(late.calls("dev_set_link_down"), 0);
-    EXPECT_EQ(late.calls("promiscuous_enable") + late.calls("promiscuous_disable"), 0);
+    EXPECT_EQ(late.calls("promiscuous_enable"), 0);
 }
 
 // F66, F74
@@ -258,7 +274,8 @@ TEST_F(Settings, AChangeThatOneSubDeviceRefusesIsTakenBackFromTheOthers) {
         if (t.void_op)
             return; // ethdev forgets the address whatever the driver answers
         std::vector<Told> before;
-        std::transform(subs.begin(), subs.end(), std::back_inserter(before), [](const Mayfly *m) { return Told::by(*m); });
+        std::transform(subs.begin(), subs.end(), std::back_inserter(before),
+                       [](const Mayfly *m) { return Told::by(*m); });
         const std::int64_t last_calls = subs[2]->calls(t.op);
         subs[1]->fail(t.op, ENOMEM);
         EXPECT_EQ(t.set(port.id()), -ENOMEM);
@@ -295,20 +312,23 @@ TEST_F(Settings, ASubDeviceThatLacksTheOperationDoesWithout) {
 }
 
 TEST_F(Settings, WhatNoSubDeviceCanDoIsNotDone) {
-    for_each_thing({"no_ops=OP", "no_ops=OP"}, [](const Thing &t, const Vport &port, const std::vector<const Mayfly *> &) {
-        if (!t.void_op)
-            EXPECT_EQ(t.set(port.id()), -ENOTSUP);
-    });
+    for_each_thing({"no_ops=OP", "no_ops=OP"},
+                   [](const Thing &t, const Vport &port, const std::vector<const Mayfly *> &) {
+                       EXPECT_EQ(t.set(port.id()), -ENOTSUP);
+                   });
 }
 
 TEST_F(Settings, ASubDeviceThatVanishesMeanwhileIsNoError) {
     for (const char *how : {"rmv=1", "rmv=0"}) { // told by an event, and found out by its answer
         SCOPED_TRACE(how);
-        for_each_thing({"", how, ""}, [](const Thing &t, const Vport &port, const std::vector<const Mayfly *> &subs) {
+        for_each_thing({"", how, ""}, [&](const Thing &t, const Vport &port, const std::vector<const Mayfly *> &subs) {
+            const bool silent = t.void_op && how == std::string("rmv=0"); // then nobody can know
             const std::int64_t calls = subs[2]->calls(t.op);
             subs[1]->unplug_in(t.op);
             EXPECT_EQ(t.set(port.id()), 0);
             EXPECT_EQ(subs[2]->calls(t.op), calls + 1);
+            if (silent)
+                EXPECT_EQ(rte_eth_promiscuous_enable(port.id()), 0); // this one sees it
             EXPECT_TRUE(eventually([&] { return port.state(1) == "absent"; }));
             subs[1]->plug();
             EXPECT_TRUE(eventually([&] { return port.joined(1); }));
@@ -462,7 +482,8 @@ TEST_F(Settings, ALateSubDeviceThatCannotHaveTheMtuIsRefusedWithTheReason) {
     ASSERT_EQ(port.up(pool()), 0);
     ASSERT_EQ(rte_eth_dev_set_mtu(port.id(), 9000), 0);
     b.plug();
-    EXPECT_TRUE(eventually([&] { return port.sub(1).reason == "cannot set the MTU: Invalid argument"; })) << port.sub(1).reason;
+    EXPECT_TRUE(eventually([&] { return port.sub(1).reason == "cannot set the MTU: Invalid argument"; }))
+        << port.sub(1).reason;
     EXPECT_FALSE(port.joined(1));
     ASSERT_EQ(rte_eth_dev_set_mtu(port.id(), 1500), 0);
     EXPECT_TRUE(eventually([&] { return port.joined(1); }));

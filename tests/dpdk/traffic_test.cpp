@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Packets through a virtual port: turns, tails, order, the active sub-device.
-#include "support/virtual_port.h"
-
 #include "datapath/datapath.h"
+#include "support/virtual_port.h"
 
 #include <gtest/gtest.h>
 
@@ -21,13 +20,16 @@ namespace {
 
 std::uint32_t maker_of(const rte_mbuf *m) {
     rte_pmd_mayfly_stamp stamp{};
-    EXPECT_EQ(rte_pmd_mayfly_read_stamp(rte_pktmbuf_mtod(m, const unsigned char *), rte_pktmbuf_data_len(m), &stamp), 1);
+    EXPECT_EQ(rte_pmd_mayfly_read_stamp(rte_pktmbuf_mtod(m, const unsigned char *), rte_pktmbuf_data_len(m), &stamp),
+              1);
     return stamp.device;
 }
 
 class Traffic : public WithPorts {
   protected:
-    static std::uint32_t id_of(const Mayfly &m) { return static_cast<std::uint32_t>(rte_pmd_mayfly_id(m.name().c_str())); }
+    static std::uint32_t id_of(const Mayfly &m) {
+        return static_cast<std::uint32_t>(rte_pmd_mayfly_id(m.name().c_str()));
+    }
     static bool all_joined(const Vport &port) {
         for (const VirtualPort::SubInfo &s : port.describe().subs)
             if (!s.joined || s.state != "started")
@@ -138,7 +140,8 @@ TEST_F(Traffic, WhatASubDeviceDoesNotTakeStaysUntouchedAndInOrder) {
             EXPECT_EQ(number_of(got[i]), next++);
         rte_pktmbuf_free_bulk(got.data(), n);
         if (next == 32)
-            EXPECT_EQ(port.tx(p.data() + sent, static_cast<std::uint16_t>(48 - sent)), 48 - sent) << "the tail, sent again";
+            EXPECT_EQ(port.tx(p.data() + sent, static_cast<std::uint16_t>(48 - sent)), 48 - sent)
+                << "the tail, sent again";
     }
 }
 
@@ -183,7 +186,8 @@ TEST_F(Traffic, WithoutASubDeviceNothingComesNothingIsTakenAndThatIsCounted) {
 }
 
 TEST_F(Traffic, CountsAndDescriptorStatusAreThoseOfTheSubDevices) {
-    Mayfly a("mode=loop"), b("mode=loop"), without("no_ops=rx_queue_count;tx_queue_count;rx_descriptor_status;tx_descriptor_status");
+    Mayfly a("mode=loop"), b("mode=loop"),
+        without("no_ops=rx_queue_count;tx_queue_count;rx_descriptor_status;tx_descriptor_status");
     Vport port(devargs_of({&a, &b, &without}));
     ASSERT_EQ(port.up(pool()), 0);
     ASSERT_TRUE(eventually([&] { return all_joined(port); }));

@@ -156,8 +156,9 @@ class RemovalWait : public WithPorts {
         else
             m.raise_in("tx_burst", kTrapEvent);
         ASSERT_TRUE(eventually([&] { return trap_.caught(); }));
-        if (place == Place::kRx) // else the next port with that id had it
+        if (place == Place::kRx) { // else the next port with that id had it
             ASSERT_EQ(rte_eth_remove_rx_callback(id, 0, callback_), 0);
+        }
     }
 
     // An event that nobody else raises or listens to.

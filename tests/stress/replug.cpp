@@ -155,14 +155,16 @@ class Replug : public testing::Test {
             break;
         }
         // Half of them come back before the host thread has seen them go.
-        if (way == Way::kByHand || (way != Way::kByHandTakenBack && pick(2) == 0))
+        if (way == Way::kByHand || (way != Way::kByHandTakenBack && pick(2) == 0)) {
             EXPECT_TRUE(eventually(gone)) << m.name() << " " << name;
-        else
+        } else {
             nap(300);
-        if (way == Way::kByHand || way == Way::kByHandTakenBack)
+        }
+        if (way == Way::kByHand || way == Way::kByHandTakenBack) {
             EXPECT_TRUE(port.plug_by_hand(sub).ok());
-        else
+        } else {
             m.plug();
+        }
         // Taken back in time it stays; in all other ways it goes, sooner or later.
         went_.at(sub) = before + (way == Way::kByHandTakenBack ? 0 : 1);
     }

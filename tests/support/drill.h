@@ -128,4 +128,18 @@ class Rendezvous {
     std::atomic<bool> over_{false};
 };
 
+/// Runs a drill again until its threads have met: on a busy machine they may not run at the same time for a while. Adds
+/// up.
+template <class F> Tally until_met(F run, unsigned tries = 10) {
+    Tally sum;
+    for (unsigned i = 0; i < tries && !sum.met() && sum.violations == 0; i++) {
+        const Tally one = run();
+        sum.rounds += one.rounds;
+        sum.meetings += one.meetings;
+        sum.refusals += one.refusals;
+        sum.violations += one.violations;
+    }
+    return sum;
+}
+
 } // namespace holdfast::drill

@@ -290,12 +290,14 @@ TEST(FitDescriptors, StaysAsNearAsTheLimitsAllow) {
 }
 
 TEST(FitDescriptors, AnyWishBecomesASizeThatEthdevTakes) {
-    for (const std::uint16_t most : {128, 512, 1000, 4096, 65535})
-        for (const std::uint16_t least : {1, 16, 33, 64})
-            for (const std::uint16_t align : {1, 8, 32, 64}) {
-                const rte_eth_desc_lim l = limits(most, least, align);
-                for (const std::uint16_t wanted : {1, 31, 64, 100, 512, 513, 4095, 65535})
-                    EXPECT_TRUE(allowed(fit_descriptors(wanted, l), l)) << wanted << " of " << least << ".." << most << "/" << align;
+    for (const unsigned most : {128U, 512U, 1000U, 4096U, 65535U})
+        for (const unsigned least : {1U, 16U, 33U, 64U})
+            for (const unsigned align : {1U, 8U, 32U, 64U}) {
+                const rte_eth_desc_lim l = limits(static_cast<std::uint16_t>(most), static_cast<std::uint16_t>(least),
+                                                  static_cast<std::uint16_t>(align));
+                for (const unsigned wanted : {1U, 31U, 64U, 100U, 512U, 513U, 4095U, 65535U})
+                    EXPECT_TRUE(allowed(fit_descriptors(static_cast<std::uint16_t>(wanted), l), l))
+                        << wanted << " of " << least << ".." << most << "/" << align;
             }
 }
 

@@ -162,13 +162,10 @@ TEST(Devargs, TakesOnlyAnExactNumberForThePollInterval) {
     EXPECT_EQ(parsed("dev(net_null0),hotplug_poll=1").hotplug_poll, 1ms);
     EXPECT_EQ(parsed("dev(net_null0),hotplug_poll=86400000").hotplug_poll, 24h);
     for (const std::string value : {"10x", "0", "-1", "18446744073709551615", "18446744073709551616", "abc", "", " 10", "10 ",
-                                    "+10", "0x10", "1e3", "1.5", "86400001", "10,", "99999999999999999999999999999"}) {
+                                    "+10", "0x10", "1e3", "1.5", "86400001", "99999999999999999999999999999"}) {
         const std::string text = "dev(net_null0),hotplug_poll=" + value;
         const std::string error = refused(text);
-        if (value.back() == ',') // an empty item behind a good number
-            EXPECT_THAT(error, StartsWith(quote("", text.size() + 1)));
-        else
-            EXPECT_THAT(error, AllOf(StartsWith(quote(value, 29)), HasSubstr("hotplug_poll="))) << text;
+        EXPECT_THAT(error, AllOf(StartsWith(quote(value, 29)), HasSubstr("hotplug_poll="))) << text;
     }
     EXPECT_THAT(refused("hotplug_poll=5,dev(net_null0),hotplug_poll=5"), StartsWith(quote("hotplug_poll=5", 31)));
 }
@@ -266,8 +263,9 @@ TEST(Devargs, AnyTextIsAcceptedWholeOrRefusedWithAPlace) {
         ASSERT_GE(at, 1U);
         std::string shown = text;
         std::replace_if(shown.begin(), shown.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }, '?');
-        if (!part.ends_with("..."))
+        if (!part.ends_with("...")) {
             EXPECT_EQ(shown.substr(at - 1, part.size()), part) << *error;
+        }
         for (const char c : *error)
             EXPECT_GE(static_cast<unsigned char>(c), ' ') << "a control character in a log line";
     }

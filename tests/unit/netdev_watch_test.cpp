@@ -138,8 +138,9 @@ TEST(NetdevWatch, ListensInTheNamespaceThatItWasOpenedIn) {
         const std::vector<unsigned> gone = hear_of(watch, here);
         EXPECT_THAT(gone, Contains(here));
         for (const unsigned index : elsewhere) // numbers may be the same in both
-            if (index != here && index != here - 1 && index != here + 1)
+            if (index != here && index != here - 1 && index != here + 1) {
                 EXPECT_THAT(gone, Not(Contains(index)));
+            }
     });
 }
 

@@ -135,8 +135,8 @@ TEST(Settings, OnlyTheDifferenceIsMissing) {
 // FAULTS F72.
 TEST(Settings, VlanFiltersBecomeExactlyTheSet) {
     std::vector<Change> wanted;
-    for (const std::uint16_t vlan : {0, 1, 63, 64, 127, 4095})
-        wanted.push_back(VlanFilter{vlan, true});
+    for (const unsigned vlan : {0U, 1U, 63U, 64U, 127U, 4095U})
+        wanted.push_back(VlanFilter{static_cast<std::uint16_t>(vlan), true});
     wanted.push_back(VlanFilter{64, false});
     EXPECT_THAT(missing(wanted, {}), ElementsAre("vlan 0", "vlan 1", "vlan 63", "vlan 127", "vlan 4095"));
     EXPECT_THAT(missing(wanted, {VlanFilter{100, true}, VlanFilter{64, true}, VlanFilter{63, true}, VlanFilter{4095, true}}),
@@ -222,7 +222,7 @@ class History {
   public:
     explicit History(std::uint32_t seed) : random_(seed) {}
 
-    std::uint32_t below(std::uint32_t n) { return random_() % n; }
+    std::uint32_t below(std::uint32_t n) { return static_cast<std::uint32_t>(random_() % n); }
 
     Change next() {
         static constexpr std::uint16_t kVlans[] = {0, 1, 63, 64, 127, 4095};
