@@ -147,10 +147,10 @@ rte_vdev_driver g_driver = [] {
     }
     rte_vdev_register(&g_driver);
     // The bus goes by the beginning of a name, so a longer or shorter one stands in the way like an equal one.
-    if (const char *other = abi::clashing_driver(g_driver); other != nullptr) {
+    if (const rte_vdev_driver *other = abi::clashing_driver(g_driver); other != nullptr) {
         rte_vdev_unregister(&g_driver);
         std::fprintf(stderr, "net_holdfast: a driver named %s is loaded already, so this copy of the driver stays unused\n",
-                     other);
+                     other->driver.name);
     }
 }
 
