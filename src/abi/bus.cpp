@@ -119,11 +119,11 @@ Probed take_over(const rte_device *dev, PortId port, const rte_devargs &wanted, 
     std::snprintf(owner.name, sizeof(owner.name), "%s", owner_name);
     if (const int rc = rte_eth_dev_owner_set(port.raw(), &owner); rc != 0)
         return {.status = {rc, "own a port"}};
-    const rte_devargs *had = rte_dev_devargs(dev);
-    if (had != nullptr &&
-        std::strcmp(had->args != nullptr ? had->args : "", wanted.args != nullptr ? wanted.args : "") != 0)
+    const auto text = [](const rte_devargs *args) { return args != nullptr && args->args != nullptr ? args->args : ""; };
+    const char *had = text(rte_dev_devargs(dev));
+    if (std::strcmp(had, text(&wanted)) != 0)
         HOLDFAST_LOG(WARNING, "%s: %s was probed before with other arguments (\"%s\"); \"%s\" is not used", owner_name,
-                     rte_dev_name(dev), had->args, wanted.args);
+                     rte_dev_name(dev), had, text(&wanted));
     return {.port = port};
 }
 

@@ -86,7 +86,8 @@ Error read_dev(const Item &item, std::string_view inner, Config &config) {
     if (name.find("net_holdfast") != std::string_view::npos)
         return complain(part, "a Holdfast port cannot be a sub-device");
     // "bus=vdev,name=..." would be a second way to write every name, one that hides doubles and loops.
-    if (name.find('=') != std::string_view::npos)
+    // So would "vdev,..." be: EAL takes any character between a bus and a name.
+    if (name.find('=') != std::string_view::npos || name == "vdev")
         return complain(part, "begins with no device name");
     if (name.size() > kLongestName)
         return complain(part, "a device name has at most " + std::to_string(kLongestName) + " characters");

@@ -25,6 +25,9 @@ class Counters {
         last_ = now;
     }
 
+    /// The same for a device that does not answer: goes on from its last reading.
+    void reset() noexcept { total_ = {}; }
+
   private:
     rte_eth_stats total_{};
     rte_eth_stats last_{};

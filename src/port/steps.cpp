@@ -83,7 +83,9 @@ Status VirtualPort::replay(const Locked &, SubDevice &sub, Phase phase) {
     // ethdev itself restores what a device had when that device starts, MAC lists too. So lists go to a device that
     // runs; what some devices take only while stopped goes first.
     const auto early = [](const Change &c) {
-        return std::holds_alternative<Mtu>(c) || std::holds_alternative<DefaultMac>(c);
+        // An address has to leave the list before it can become the default one.
+        return std::holds_alternative<Mtu>(c) || std::holds_alternative<DefaultMac>(c) ||
+               std::holds_alternative<MacRemove>(c);
     };
     std::size_t lacking =
         std::variant_npos; // a kind of change that it cannot do at all: not asked again for each entry

@@ -163,12 +163,13 @@ void SubDevice::read_stats(abi::Ethdev &ethdev) {
 }
 
 void SubDevice::reset_stats(abi::Ethdev &ethdev) {
-    rte_eth_stats now{};
-    if (usable()) {
+    if (usable())
         (void)ethdev.stats_reset(port_); // a device that cannot reset just goes on; we count from what it shows
-        (void)ethdev.stats(port_, now);
-    }
-    counters_.reset(now);
+    rte_eth_stats now{};
+    if (state_ != State::kAbsent && !leaving && !released() && ethdev.stats(port_, now) == 0)
+        counters_.reset(now);
+    else
+        counters_.reset();
 }
 
 void SubDevice::put_off(const Status &why, Clock::time_point now, std::chrono::milliseconds poll) {

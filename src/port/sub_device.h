@@ -27,7 +27,7 @@ using Clock = std::chrono::steady_clock;
 /// What became of one call to a sub-device.
 enum class Outcome : std::uint8_t {
     kDone,
-    kLacking,  ///< it has no such feature, or its table is full: the call's answer says which
+    kLacking,  ///< it has no such feature
     kVanished, ///< it is gone or going: not an error of the call
     kRefused,  ///< it is there and said no
 };

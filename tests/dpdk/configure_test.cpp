@@ -6,6 +6,7 @@
 
 #include <rte_ethdev.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
@@ -108,7 +109,7 @@ TEST_F(Configure, ANewConfigurationReachesEverySubDevice) {
     Mayfly a, b;
     Vport port(devargs_of({&a, &b}));
     ASSERT_EQ(port.up(pool()), 0);
-    for (const std::uint16_t queues : {4, 2, 8}) {
+    for (const std::uint16_t queues : std::to_array<std::uint16_t>({4, 2, 8})) {
         Shape shape{
             .rx_queues = queues, .tx_queues = static_cast<std::uint16_t>(queues / 2), .descriptors = 128, .conf = {}};
         shape.conf.rxmode.mtu = 1500U + queues;
@@ -422,8 +423,9 @@ TEST_F(Configure, QueuesComeAndGoWithEachConfigurationWhileSubDevicesDo) {
     for (int i = 0; i < 40; i++) {
         const auto queues = static_cast<std::uint16_t>(1 + (i * 7) % 64);
         ASSERT_EQ(port.up(pool(), {.rx_queues = queues, .tx_queues = queues, .descriptors = 64, .conf = {}}), 0) << i;
-        if (i % 3 == 0)
+        if (i % 3 == 0) {
             ASSERT_TRUE(port.remove_by_hand(static_cast<std::uint8_t>(i % 2)).ok());
+        }
         const auto last = static_cast<std::uint16_t>(queues - 1);
         EXPECT_EQ(send(port, 2, last), 2) << i;
         ASSERT_EQ(port.stop(), 0);

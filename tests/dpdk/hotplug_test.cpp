@@ -275,10 +275,12 @@ TEST_F(Hotplug, SubDevicesOfEightPortsThatComeAtOnceAllJoin) {
     }
     for (const auto &m : mayflies)
         m->plug();
-    for (const auto &p : ports)
+    for (const auto &p : ports) {
         EXPECT_TRUE(eventually([&] { return p->joined(0); })) << p->name();
-    for (const auto &p : ports)
+    }
+    for (const auto &p : ports) {
         EXPECT_EQ(send(*p), 1);
+    }
 }
 
 // F109: nothing of it is a removal for us; the traffic goes on.
@@ -304,8 +306,9 @@ TEST_F(Hotplug, APlannedUnplugThatIsTakenBackEndsWithASubDeviceThatWorks) {
     ASSERT_EQ(port.up(pool()), 0);
     for (int i = 0; i < 40; i++) {
         a.unplug_planned();
-        if (i % 2 == 0)
+        if (i % 2 == 0) {
             ASSERT_TRUE(eventually([&] { return !a.there(); }));
+        }
         a.plug();
         ASSERT_TRUE(eventually([&] { return port.joined(0) && port.active() == 0; })) << i;
     }

@@ -128,8 +128,9 @@ TEST_F(Lifecycle, ADeviceIsFreeAgainAfterItsPortWasClosed) {
         ASSERT_EQ(rte_eth_dev_owner_get(m.port().raw(), &owner), 0);
         EXPECT_EQ(std::string(owner.name), port.name());
         std::uint16_t visible = 0;
-        RTE_ETH_FOREACH_DEV(visible)
-        EXPECT_NE(visible, m.port().raw());
+        RTE_ETH_FOREACH_DEV(visible) {
+            EXPECT_NE(visible, m.port().raw());
+        }
     }
     EXPECT_FALSE(m.there());
     ASSERT_EQ(rte_vdev_init(m.name().c_str(), ""), 0);

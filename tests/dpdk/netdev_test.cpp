@@ -92,8 +92,9 @@ class Peer {
     void send(unsigned n) const {
         std::array<unsigned char, 60> frame{0xff, 0xff, 0xff, 0xff, 0xff, 0xff,        2,
                                             0,    0,    0,    0,    1,    kType >> 8U, kType & 0xffU};
-        for (unsigned i = 0; i < n; i++)
+        for (unsigned i = 0; i < n; i++) {
             EXPECT_EQ(::send(fd_, frame.data(), frame.size(), 0), 60);
+        }
     }
 
   private:
@@ -240,9 +241,10 @@ TEST_F(Netdev, EverySettingWorksOverAMixOfDrivers) {
         Shape shape;
         shape.conf.rxmode.mtu = round == 1 ? 1400 : 0;
         ASSERT_EQ(port.up(pool(), shape), 0);
-        for (std::uint8_t sub = 0; sub < 5; sub++)
+        for (std::uint8_t sub = 0; sub < 5; sub++) {
             EXPECT_TRUE(eventually([&] { return port.joined(sub); }))
                 << port.sub(sub).devargs << ": " << port.sub(sub).reason;
+        }
         EXPECT_EQ(rte_eth_promiscuous_enable(port.id()), 0);
         EXPECT_EQ(rte_eth_allmulticast_enable(port.id()), 0);
         EXPECT_EQ(rte_eth_dev_set_mtu(port.id(), 1450), 0);
@@ -269,7 +271,7 @@ TEST_F(Netdev, PlugCyclesLeaveNoInterfaceAndNoDescriptorBehind) {
     ASSERT_EQ(port.up(pool()), 0);
     std::size_t descriptors = 0;
     for (int i = 0; i < 12; i++) {
-        for (const std::uint8_t sub : {0, 1}) {
+        for (const std::uint8_t sub : std::to_array<std::uint8_t>({0, 1})) {
             ASSERT_TRUE(eventually([&] { return port.joined(sub); })) << port.sub(sub).reason;
             ASSERT_TRUE(port.remove_by_hand(sub).ok());
             ASSERT_TRUE(eventually([&] { return port.state(sub) == "absent"; }));

@@ -188,8 +188,9 @@ class Settings : public WithPorts {
             Vport port(devargs_of(raw));
             ASSERT_EQ(port.rc(), 0);
             ASSERT_EQ(port.up(pool(), filtering()), 0);
-            if (t.prepare != nullptr)
+            if (t.prepare != nullptr) {
                 ASSERT_EQ(t.prepare(port.id()), 0);
+            }
             check(t, port, raw);
         }
     }
@@ -210,9 +211,10 @@ TEST_F(Settings, AChangeIsOneCallOfOneOperationOnEachPresentSubDevice) {
         ASSERT_EQ(t.set(port.id()), 0);
         for (std::size_t i = 0; i < subs.size(); i++) {
             const auto after = all_calls(*subs[i]);
-            for (std::size_t op = 0; op < kOps.size(); op++)
+            for (std::size_t op = 0; op < kOps.size(); op++) {
                 EXPECT_EQ(after[op] - before[i][op], std::strcmp(kOps[op], t.op) == 0 ? 1 : 0)
                     << subs[i]->name() << " " << kOps[op];
+            }
             EXPECT_EQ(Told::by(*subs[i]), [&] {
                 Told expected = Told::by(*subs[0]);
                 std::copy_n(Told::by(*subs[i]).plain.mac, 6, expected.plain.mac);
@@ -228,8 +230,9 @@ TEST_F(Settings, ALateSubDeviceGetsEverythingThatWasSetBeforeItCame) {
     Vport port(devargs_of({&early, &late}));
     ASSERT_EQ(port.up(pool(), filtering()), 0);
     for (const Thing &t : kThings) {
-        if (t.prepare != nullptr)
+        if (t.prepare != nullptr) {
             ASSERT_EQ(t.prepare(port.id()), 0) << t.what;
+        }
         ASSERT_EQ(t.set(port.id()), 0) << t.what;
     }
     ASSERT_EQ(rte_eth_promiscuous_enable(port.id()), 0);
@@ -280,8 +283,9 @@ TEST_F(Settings, AChangeThatOneSubDeviceRefusesIsTakenBackFromTheOthers) {
         subs[1]->fail(t.op, ENOMEM);
         EXPECT_EQ(t.set(port.id()), -ENOMEM);
         subs[1]->clear();
-        for (std::size_t i = 0; i < subs.size(); i++)
+        for (std::size_t i = 0; i < subs.size(); i++) {
             EXPECT_EQ(Told::by(*subs[i]), before[i]) << "sub-device " << i;
+        }
         EXPECT_EQ(subs[2]->calls(t.op), last_calls) << "the one after it is not asked";
         // It was not recorded either: who comes back gets what the others have.
         replug(port, 2);
@@ -327,8 +331,9 @@ TEST_F(Settings, ASubDeviceThatVanishesMeanwhileIsNoError) {
             subs[1]->unplug_in(t.op);
             EXPECT_EQ(t.set(port.id()), 0);
             EXPECT_EQ(subs[2]->calls(t.op), calls + 1);
-            if (silent)
+            if (silent) {
                 EXPECT_EQ(rte_eth_promiscuous_enable(port.id()), 0); // this one sees it
+            }
             EXPECT_TRUE(eventually([&] { return port.state(1) == "absent"; }));
             subs[1]->plug();
             EXPECT_TRUE(eventually([&] { return port.joined(1); }));
@@ -397,8 +402,9 @@ TEST_F(Settings, AnAddressThatBecameTheDefaultOneIsThereOnce) {
     Vport port(devargs_of({&a, &b}));
     ASSERT_EQ(port.up(pool()), 0);
     std::array list{ether(31), ether(32), ether(33)};
-    for (rte_ether_addr &mac : list)
+    for (rte_ether_addr &mac : list) {
         ASSERT_EQ(rte_eth_dev_mac_addr_add(port.id(), &mac, 0), 0);
+    }
     EXPECT_EQ(rte_eth_dev_default_mac_addr_set(port.id(), &list[1]), -EEXIST) << "ethdev's own rule";
     ASSERT_EQ(rte_eth_dev_mac_addr_remove(port.id(), &list[1]), 0);
     ASSERT_EQ(rte_eth_dev_default_mac_addr_set(port.id(), &list[1]), 0);
@@ -441,8 +447,9 @@ TEST_F(Settings, ASubDeviceWithoutAnyOptionalOperationJoins) {
     ASSERT_EQ(rte_eth_dev_set_link_up(port.id()), 0);
     rte_ether_addr mac = ether(51);
     ASSERT_EQ(rte_eth_dev_mac_addr_add(port.id(), &mac, 0), 0);
-    for (std::uint16_t v = 1; v < 20; v++)
+    for (std::uint16_t v = 1; v < 20; v++) {
         ASSERT_EQ(rte_eth_dev_vlan_filter(port.id(), v, 1), 0);
+    }
     b.plug();
     EXPECT_TRUE(eventually([&] { return port.joined(1); })) << port.sub(1).reason;
 }
@@ -452,8 +459,9 @@ TEST_F(Settings, TheVlanFilterIsExactlyReplayed) {
     Mayfly a, b;
     Vport port(devargs_of({&a, &b}));
     ASSERT_EQ(port.up(pool(), filtering()), 0);
-    for (const std::uint16_t v : {0, 1, 63, 64, 127, 4095})
+    for (const std::uint16_t v : std::to_array<std::uint16_t>({0, 1, 63, 64, 127, 4095})) {
         ASSERT_EQ(rte_eth_dev_vlan_filter(port.id(), v, 1), 0);
+    }
     ASSERT_EQ(rte_eth_dev_vlan_filter(port.id(), 64, 0), 0);
     replug(port, 1);
     EXPECT_EQ(Told::by(b).vlans, (std::vector<std::uint16_t>{0, 1, 63, 127, 4095}));

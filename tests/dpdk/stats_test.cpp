@@ -98,7 +98,7 @@ TEST_F(Stats, AResetSetsEverythingToZeroAlsoOfThoseThatAreGone) {
     Mayfly a, b, c("no_ops=stats_reset");
     Vport port(devargs_of({&a, &b, &c}, "hotplug_poll=5"));
     ASSERT_EQ(port.up(pool()), 0);
-    for (const std::uint8_t sub : {0, 1, 2}) {
+    for (const std::uint8_t sub : std::to_array<std::uint8_t>({0, 1, 2})) {
         ASSERT_TRUE(eventually([&] { return port.joined(sub); }));
         ASSERT_TRUE(port.switch_to(sub).ok());
         ASSERT_EQ(send(port, 4), 4);

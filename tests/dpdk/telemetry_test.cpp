@@ -141,8 +141,9 @@ TEST_F(Telemetry, BadParametersAreAnsweredAndChangeNothing) {
             EXPECT_THAT(answer, HasSubstr("\"message\":\"cannot ")) << command << params;
         }
     }
-    for (const std::string params : {"", ",", ",x", "," + below, ",65535", "," + id + ",0"})
+    for (const std::string params : {"", ",", ",x", "," + below, ",65535", "," + id + ",0"}) {
         EXPECT_THAT(client.ask("/holdfast/info" + params), HasSubstr("\"status\":-")) << params;
+    }
     EXPECT_TRUE(port.joined(0) && port.joined(1));
     EXPECT_EQ(port.active(), 0);
     EXPECT_EQ(port.sub(1).removals, 0U);
@@ -180,7 +181,7 @@ TEST_F(Telemetry, QuestionsDuringPlugCyclesAreAnswered) {
     });
     for (int i = 0; i < 15; i++) {
         ASSERT_EQ(port.up(pool()), 0);
-        for (const std::uint8_t sub : {0, 1}) {
+        for (const std::uint8_t sub : std::to_array<std::uint8_t>({0, 1})) {
             const Mayfly &m = sub == 0 ? a : b;
             m.unplug();
             EXPECT_TRUE(eventually([&] { return port.state(sub) == "absent"; }));

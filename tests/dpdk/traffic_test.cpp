@@ -66,7 +66,7 @@ TEST_F(Traffic, EverySubDeviceGetsItsTurnWithTheWholeArray) {
     Vport port(devargs_of(raw));
     ASSERT_EQ(port.up(pool()), 0);
     ASSERT_TRUE(eventually([&] { return all_joined(port); }));
-    for (const std::uint16_t burst : {1, 2, 3, 4, 32}) {
+    for (const std::uint16_t burst : std::to_array<std::uint16_t>({1, 2, 3, 4, 32})) {
         std::map<std::uint32_t, int> turns;
         std::uint32_t last = 0;
         for (int i = 0; i < 50; i++) {
@@ -74,15 +74,17 @@ TEST_F(Traffic, EverySubDeviceGetsItsTurnWithTheWholeArray) {
             const std::uint16_t n = port.rx(p.data(), burst);
             ASSERT_EQ(n, burst);
             const std::uint32_t maker = maker_of(p[0]);
-            for (std::uint16_t k = 0; k < n; k++)
+            for (std::uint16_t k = 0; k < n; k++) {
                 EXPECT_EQ(maker_of(p[k]), maker) << "one sub-device a call";
+            }
             EXPECT_NE(maker, last) << "not twice in a row";
             turns[last = maker]++;
             rte_pktmbuf_free_bulk(p.data(), n);
         }
         EXPECT_EQ(turns.size(), 5U);
-        for (const auto &[maker, times] : turns)
+        for (const auto &[maker, times] : turns) {
             EXPECT_EQ(times, 10) << "burst " << burst << ", device " << maker;
+        }
     }
     expect_no_late_access(raw);
 }
@@ -136,12 +138,14 @@ TEST_F(Traffic, WhatASubDeviceDoesNotTakeStaysUntouchedAndInOrder) {
     while (next < 48) {
         const std::uint16_t n = port.rx(got.data(), 8);
         ASSERT_GT(n, 0);
-        for (std::uint16_t i = 0; i < n; i++)
+        for (std::uint16_t i = 0; i < n; i++) {
             EXPECT_EQ(number_of(got[i]), next++);
+        }
         rte_pktmbuf_free_bulk(got.data(), n);
-        if (next == 32)
+        if (next == 32) {
             EXPECT_EQ(port.tx(p.data() + sent, static_cast<std::uint16_t>(48 - sent)), 48 - sent)
                 << "the tail, sent again";
+        }
     }
 }
 
@@ -154,8 +158,9 @@ TEST_F(Traffic, AFullRingBelowLeavesTheTailToTheCaller) {
     for (std::uint16_t n = 32; n == 32;) {
         std::vector<rte_mbuf *> p = packets(32);
         n = port.tx(p.data(), 32);
-        for (std::size_t i = n; i < p.size(); i++)
+        for (std::size_t i = n; i < p.size(); i++) {
             EXPECT_EQ(number_of(p[i]), i);
+        }
         rte_pktmbuf_free_bulk(p.data() + n, 32U - n);
         sent += n;
     }
@@ -173,8 +178,9 @@ TEST_F(Traffic, WithoutASubDeviceNothingComesNothingIsTakenAndThatIsCounted) {
     Vport port(devargs_of({&m}, "hotplug_poll=60000"));
     ASSERT_EQ(port.up(pool()), 0);
     EXPECT_EQ(receive(port), 0);
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 5; i++) {
         EXPECT_EQ(send(port, 3), 0);
+    }
     EXPECT_EQ(port.describe().refused, 5U);
     std::vector<rte_mbuf *> p = packets(2);
     EXPECT_EQ(rte_eth_tx_prepare(port.id(), 0, p.data(), 2), 2);
@@ -252,8 +258,9 @@ TEST_F(Traffic, SixteenSubDevicesAndSixtyFourQueues) {
         }
         EXPECT_EQ(turns.size(), 16U);
     }
-    for (std::uint16_t q = 0; q < 64; q++)
+    for (std::uint16_t q = 0; q < 64; q++) {
         EXPECT_EQ(send(port, 1, q), 1);
+    }
     // One after the other goes; the next one takes over.
     for (std::uint8_t i = 0; i < 15; i++) {
         raw[i]->unplug();
@@ -307,8 +314,9 @@ TEST_F(Traffic, ADeadSubDeviceIsNotPolledAnyMore) {
         ;
     b.unplug();
     const std::int64_t calls = b.calls("rx_burst");
-    for (int i = 0; i < 10; i++)
+    for (int i = 0; i < 10; i++) {
         EXPECT_EQ(receive(port), 0);
+    }
     EXPECT_EQ(b.calls("rx_burst"), calls);
 }
 
@@ -351,8 +359,9 @@ TEST_F(Traffic, AQueueThatLostAllItsSubDevicesPollsTheOneThatComes) {
         Vport port(devargs_of({&a, &b, &c}, "hotplug_poll=5"));
         ASSERT_EQ(port.up(pool()), 0);
         ASSERT_TRUE(eventually([&] { return port.joined(0) && port.joined(1); }));
-        for (int i = 0; i <= round; i++)
+        for (int i = 0; i <= round; i++) {
             EXPECT_GT(receive(port), 0);
+        }
         ASSERT_TRUE(port.remove_by_hand(round % 2 == 0 ? 0 : 1).ok());
         ASSERT_TRUE(port.remove_by_hand(round % 2 == 0 ? 1 : 0).ok());
         ASSERT_TRUE(eventually([&] { return !a.there() && !b.there(); }));

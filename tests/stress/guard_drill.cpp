@@ -60,10 +60,6 @@ int drill(unsigned cycles, std::uint64_t seed) {
         if (port.rc() != 0 || port.up(pool, {.rx_queues = kQueues, .tx_queues = kQueues}) != 0)
             return 3;
         (void)rte_pmd_mayfly_catch_late(1); // so that we can say what happened
-        for (const Mayfly *m : mayflies) {
-            m->delay("rx_burst", 30us);
-            m->delay("tx_burst", 20us);
-        }
         Traffic traffic(port.id());
         if (!traffic.start(kQueues))
             return 3;
@@ -72,6 +68,9 @@ int drill(unsigned cycles, std::uint64_t seed) {
             if (!eventually(ready))
                 return 3;
             const auto sub = static_cast<std::uint8_t>(random() % 2);
+            // Long enough to be found inside by the stop that follows, short enough to enter often.
+            for (const Mayfly *m : mayflies)
+                m->delay("rx_burst", std::chrono::microseconds(4 + random() % 12));
             std::this_thread::sleep_for(std::chrono::microseconds(random() % 500));
             mayflies[sub]->unplug();
             met += lcore_inside(port.id(), kQueues, sub) ? 1 : 0;

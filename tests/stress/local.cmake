@@ -31,7 +31,7 @@ holdfast_stress(stress.replug_two_cores LCORES two COMMAND stress_replug)
 holdfast_stress(stress.replug_one_core LCORES one COMMAND stress_replug)
 
 holdfast_test_executable(stress_guard_drill SOURCES stress/guard_drill.cpp)
-holdfast_stress(stress.guard_drill LCORES two COMMAND stress_guard_drill 200)
+holdfast_stress(stress.guard_drill LCORES two COMMAND stress_guard_drill 1000)
 
 # The same program over a burst.cpp that was compiled with a mutant of guard.h. All else has the true one: also mayfly, whose
 # rings have guards of this kind, and which is the judge here.
@@ -58,5 +58,5 @@ if(HOLDFAST_PRESET STREQUAL "release")
     target_link_options(mutant_guard_drill PRIVATE LINKER:--as-needed)
     holdfast_stress(stress.guard_mutant LCORES two COMMAND
         ${HOLDFAST_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/support/expect_killed.py
-            run 60 $<TARGET_FILE:mutant_guard_drill> 200)
+            run 60 $<TARGET_FILE:mutant_guard_drill> 1000)
 endif()

@@ -262,6 +262,9 @@ TEST_F(RemovalWait, BurstsThatTakeASecondAreWaitedFor) {
     m.unplug();
     EXPECT_TRUE(eventually([&] { return port.state(0) == "absent"; }));
     EXPECT_EQ(m.count(RTE_PMD_MAYFLY_CLOSES), 1);
+    m.clear();
+    m.plug();
+    EXPECT_TRUE(eventually([&] { return port.joined(0); }));
     poller.stop();
     expect_no_late_access({&m});
 }

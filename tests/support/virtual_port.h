@@ -138,10 +138,12 @@ class Vport {
     ~Vport() {
         if (rc_ != 0)
             return;
-        if (!closed_)
+        if (!closed_) {
             EXPECT_EQ(close(), 0) << name_;
-        if (!detached_)
+        }
+        if (!detached_) {
             EXPECT_EQ(detach(), 0) << name_;
+        }
     }
     Vport(const Vport &) = delete;
     Vport &operator=(const Vport &) = delete;

@@ -241,7 +241,7 @@ TEST(Devargs, AnyTextIsAcceptedWholeOrRefusedWithAPlace) {
     const std::vector<std::string> words{"dev(", ")",  "(",   ",",   "mac=",         "02:00:00:00:00:01", "hotplug_poll=", "50",
                                          "exec", "fd", "net_null", "0", "vdev:", "=", "\n",    " ", "x", std::string(1, '\0'), "\xff"};
     int accepted = 0, refusals = 0;
-    for (int round = 0; round < 20000; round++) {
+    for (int round = 0; round < 60000; round++) {
         std::string text;
         for (std::size_t n = random() % 12; n > 0; n--)
             text += words[random() % words.size()];

@@ -90,7 +90,8 @@ TEST(NetdevWatch, HearsOfInterfacesThatDisappearAndOfNothingElse) {
         ip("link set vb up");
         ip("link set va address 02:00:00:00:00:01 mtu 1400");
         ip("link set va down");
-        ip("link set vb down name other");
+        ip("link set vb down");
+        ip("link set vb name other");
         // The last event of this list has come for sure when that of the next deletion comes.
         ip("link add vc type veth peer name vd");
         const unsigned vc = if_nametoindex("vc");
