@@ -13,9 +13,6 @@ function(holdfast_layer name)
         add_library(${target} OBJECT ${sources})
         set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_EXTENSIONS OFF)
         target_link_libraries(${target} PRIVATE holdfast_warnings PUBLIC holdfast_options ${arg_LINK})
-        if(NOT name STREQUAL "base") # which knows nothing of DPDK
-            target_precompile_headers(${target} REUSE_FROM holdfast_precompiled)
-        endif()
     else()
         add_library(${target} INTERFACE)
         target_link_libraries(${target} INTERFACE holdfast_options ${arg_LINK})
@@ -41,14 +38,3 @@ function(holdfast_module name)
     target_link_options(${target} PRIVATE LINKER:--as-needed LINKER:-z,defs LINKER:--version-script=${arg_MAP})
     install(TARGETS ${target} LIBRARY DESTINATION ${HOLDFAST_PMD_INSTALL_DIR})
 endfunction()
-
-# Nearly all of a file's compile time goes into the same few headers of DPDK and the standard library. Each file still includes
-# what it names: the headers are checked one by one without this (self_contained_headers).
-set(HOLDFAST_PRECOMPILED
-    <rte_ethdev.h> <algorithm> <array> <atomic> <chrono> <condition_variable> <cstdint> <functional> <memory> <mutex>
-    <optional> <span> <string> <string_view> <thread> <variant> <vector>)
-file(WRITE ${CMAKE_BINARY_DIR}/precompiled.cpp "")
-add_library(holdfast_precompiled OBJECT ${CMAKE_BINARY_DIR}/precompiled.cpp)
-set_target_properties(holdfast_precompiled PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_EXTENSIONS OFF)
-target_link_libraries(holdfast_precompiled PRIVATE holdfast_warnings holdfast_options holdfast_dpdk_headers)
-target_precompile_headers(holdfast_precompiled PRIVATE ${HOLDFAST_PRECOMPILED})

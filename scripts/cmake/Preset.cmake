@@ -19,11 +19,9 @@ mark_as_advanced(HOLDFAST_CCACHE)
 if(HOLDFAST_CCACHE)
     foreach(language C CXX)
         if(NOT CMAKE_${language}_COMPILER_LAUNCHER)
-            # The first: else it does not cache what uses a precompiled header. The others: so that checkouts side by side
-            # share what is the same in them.
+            # So that checkouts side by side share what is the same in them.
             set(CMAKE_${language}_COMPILER_LAUNCHER
-                ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_NOHASHDIR=1
-                CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} ${HOLDFAST_CCACHE})
+                ${CMAKE_COMMAND} -E env CCACHE_NOHASHDIR=1 CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} ${HOLDFAST_CCACHE})
         endif()
     endforeach()
 endif()

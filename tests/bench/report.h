@@ -30,7 +30,9 @@ struct Spread {
 
     static Spread of(std::vector<double> values) {
         std::sort(values.begin(), values.end());
-        const auto at = [&](double part) { return values.at(static_cast<std::size_t>(part * static_cast<double>(values.size() - 1))); };
+        const auto at = [&](double part) {
+            return values.at(static_cast<std::size_t>(part * static_cast<double>(values.size() - 1)));
+        };
         return {at(0.1), at(0.5), at(0.9)};
     }
 };
@@ -71,15 +73,15 @@ inline bool control_holds(const Table &table) {
 inline std::string as_text(const std::vector<Table> &tables) {
     std::string out = machine() + "\n";
     for (const Table &t : tables) {
-        out += line("\n%s: cycles per burst of 32, Rx and Tx; %u rounds of %u bursts each, taking turns\n", t.title.c_str(),
-                    t.rounds, t.bursts);
+        out += line("\n%s: cycles per burst of 32, Rx and Tx; %u rounds of %u bursts each, taking turns\n",
+                    t.title.c_str(), t.rounds, t.bursts);
         out += line("%-28s %8s %17s %8s %8s %15s\n", "", "median", "p10..p90", "+cycles", "ratio", "p10..p90");
         const double direct = Spread::of(t.rows[0].cycles).median;
         for (const Row &row : t.rows) {
             const Spread c = Spread::of(row.cycles);
             const Spread r = ratio(t, row);
-            out += line("%-28s %8.1f %8.1f..%7.1f %+8.1f %8.3f %7.3f..%6.3f\n", row.name.c_str(), c.median, c.low, c.high,
-                        c.median - direct, r.median, r.low, r.high);
+            out += line("%-28s %8.1f %8.1f..%7.1f %+8.1f %8.3f %7.3f..%6.3f\n", row.name.c_str(), c.median, c.low,
+                        c.high, c.median - direct, r.median, r.low, r.high);
         }
         if (!control_holds(t))
             out += "THE CONTROL FAILED: direct against direct is not 1.00 here, so these figures say nothing\n";
@@ -88,17 +90,18 @@ inline std::string as_text(const std::vector<Table> &tables) {
 }
 
 inline std::string as_json(const std::vector<Table> &tables) {
-    std::string out = "{\"machine\": \"" + machine() + "\", \"unit\": \"cycles per burst of 32, Rx and Tx\", \"tables\": [";
+    std::string out =
+        "{\"machine\": \"" + machine() + "\", \"unit\": \"cycles per burst of 32, Rx and Tx\", \"tables\": [";
     for (const Table &t : tables) {
         out += &t == tables.data() ? "\n" : ",\n";
-        out += line(" {\"device\": \"%s\", \"rounds\": %u, \"bursts\": %u, \"control_holds\": %s, \"rows\": [", t.title.c_str(),
-                    t.rounds, t.bursts, control_holds(t) ? "true" : "false");
+        out += line(" {\"device\": \"%s\", \"rounds\": %u, \"bursts\": %u, \"control_holds\": %s, \"rows\": [",
+                    t.title.c_str(), t.rounds, t.bursts, control_holds(t) ? "true" : "false");
         for (const Row &row : t.rows) {
             const Spread c = Spread::of(row.cycles);
             const Spread r = ratio(t, row);
             out += &row == t.rows.data() ? "\n" : ",\n";
-            out += line("  {\"name\": \"%s\", \"cycles\": {\"p10\": %.2f, \"median\": %.2f, \"p90\": %.2f}, ", row.name.c_str(), c.low,
-                        c.median, c.high);
+            out += line("  {\"name\": \"%s\", \"cycles\": {\"p10\": %.2f, \"median\": %.2f, \"p90\": %.2f}, ",
+                        row.name.c_str(), c.low, c.median, c.high);
             out += line("\"ratio\": {\"p10\": %.4f, \"median\": %.4f, \"p90\": %.4f}}", r.low, r.median, r.high);
         }
         out += "]}";

@@ -18,8 +18,8 @@
 
 namespace holdfast::test {
 
-/// A thread that calls what an application's control thread calls, all the time. Whatever comes and goes below, each call has
-/// to succeed: a sub-device that vanishes is no error of the call, and counters never go backwards.
+/// A thread that calls what an application's control thread calls, all the time. Whatever comes and goes below, each
+/// call has to succeed: a sub-device that vanishes is no error of the call, and counters never go backwards.
 class Caller {
   public:
     Caller(std::uint16_t port, std::uint64_t seed) : port_(port), random_(seed + 1), thread_([this] { run(); }) {}
@@ -87,7 +87,8 @@ class Caller {
         case 4: {
             rte_ether_addr second = kSecond;
             second_ = !second_;
-            EXPECT_EQ(second_ ? rte_eth_dev_mac_addr_add(port_, &second, 0) : rte_eth_dev_mac_addr_remove(port_, &second), 0);
+            EXPECT_EQ(
+                second_ ? rte_eth_dev_mac_addr_add(port_, &second, 0) : rte_eth_dev_mac_addr_remove(port_, &second), 0);
             break;
         }
         case 5: {

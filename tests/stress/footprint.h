@@ -53,8 +53,8 @@ struct Footprint {
     }
     friend std::ostream &operator<<(std::ostream &out, const Footprint &f) {
         return out << f.files << " files, " << f.threads << " threads, " << f.heap << " bytes of heap, " << f.dpdk_bytes
-                   << " bytes in " << f.dpdk_pieces << " pieces of DPDK's, " << f.mappings << " mappings, " << f.resident
-                   << " kB resident";
+                   << " bytes in " << f.dpdk_pieces << " pieces of DPDK's, " << f.mappings << " mappings, "
+                   << f.resident << " kB resident";
     }
 
   private:

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Removals under traffic with slow bursts: does a simulated NIC see anybody in a queue that was stopped or closed? Built twice:
-// with the true guard, which must come out clean, and with a mutant of it, which must be caught.
+// Removals under traffic with slow bursts: does a simulated NIC see anybody in a queue that was stopped or closed?
+// Built twice: with the true guard, which must come out clean, and with a mutant of it, which must be caught.
 //
 //   guard_drill CYCLES [SEED]   (EAL arguments by HOLDFAST_EAL_ARGS)
 //
-// Status 0: clean; 1: somebody was where nobody may be; 2: no removal met an lcore, so the run says nothing; 3: it did not run.
+// Status 0: clean; 1: somebody was where nobody may be; 2: no removal met an lcore, so the run says nothing; 3: it did
+// not run.
 #include "stress/traffic.h"
 #include "support/virtual_port.h"
 
@@ -63,7 +64,9 @@ int drill(unsigned cycles, std::uint64_t seed) {
         Traffic traffic(port.id());
         if (!traffic.start(kQueues))
             return 3;
-        const auto ready = [&] { return port.joined(0) && port.joined(1) && gate_open(port.id(), 0) && gate_open(port.id(), 1); };
+        const auto ready = [&] {
+            return port.joined(0) && port.joined(1) && gate_open(port.id(), 0) && gate_open(port.id(), 1);
+        };
         for (; done < cycles && !found.any(); done++) {
             if (!eventually(ready))
                 return 3;
@@ -82,10 +85,11 @@ int drill(unsigned cycles, std::uint64_t seed) {
         traffic.stop();
         found = Findings::of(mayflies);
     }
-    std::printf("%u rounds (seed %llu), %u of them with an lcore inside: %lld trespasses, %lld late calls, %lld accesses to "
-                "closed pages\n",
-                done, static_cast<unsigned long long>(seed), met, static_cast<long long>(found.trespasses),
-                static_cast<long long>(found.late_calls), static_cast<long long>(found.late_accesses));
+    std::printf(
+        "%u rounds (seed %llu), %u of them with an lcore inside: %lld trespasses, %lld late calls, %lld accesses to "
+        "closed pages\n",
+        done, static_cast<unsigned long long>(seed), met, static_cast<long long>(found.trespasses),
+        static_cast<long long>(found.late_calls), static_cast<long long>(found.late_accesses));
     if (found.any())
         return 1;
     return met == 0 ? 2 : 0;

@@ -109,7 +109,9 @@ class Poller {
         if (thread_.joinable())
             thread_.join();
     }
-    [[nodiscard]] std::uint64_t rounds() const { return rounds_.load(std::memory_order_relaxed); } // pairs: rounds (run)
+    [[nodiscard]] std::uint64_t rounds() const {
+        return rounds_.load(std::memory_order_relaxed);
+    } // pairs: rounds (run)
 
   private:
     void run(const Vport &port, rte_mempool *pool) {
@@ -131,7 +133,8 @@ class Poller {
     std::thread thread_;
 };
 
-/// Where the lcore is held: in an Rx callback (so inside the guard, around the driver), or inside mayfly's own Tx burst.
+/// Where the lcore is held: in an Rx callback (so inside the guard, around the driver), or inside mayfly's own Tx
+/// burst.
 enum class Place : std::uint8_t { kRx, kTx };
 
 class RemovalWait : public WithPorts {
@@ -143,7 +146,8 @@ class RemovalWait : public WithPorts {
     }
     void TearDown() override {
         EXPECT_EQ(rte_eth_dev_callback_unregister(RTE_ETH_ALL, kTrapEvent, &on_event, this), 0);
-        rte_free(const_cast<rte_eth_rxtx_callback *>(callback_)); // ethdev leaves that to those who know that nobody is in it
+        rte_free(const_cast<rte_eth_rxtx_callback *>(
+            callback_)); // ethdev leaves that to those who know that nobody is in it
         WithPorts::TearDown();
     }
 
@@ -170,7 +174,8 @@ class RemovalWait : public WithPorts {
         static_cast<RemovalWait *>(self)->trap_.walk_in();
         return 0;
     }
-    static std::uint16_t after_rx(std::uint16_t, std::uint16_t, rte_mbuf **, std::uint16_t n, std::uint16_t, void *self) {
+    static std::uint16_t after_rx(std::uint16_t, std::uint16_t, rte_mbuf **, std::uint16_t n, std::uint16_t,
+                                  void *self) {
         static_cast<RemovalWait *>(self)->trap_.walk_in();
         return n;
     }
@@ -203,7 +208,8 @@ TEST_P(RemovalWaitIn, ADeviceIsClosedOnlyAfterTheLcoreLeftAndNobodyElseWaits) {
     };
     EXPECT_TRUE(untouched());
 
-    // The rest of the port goes on: the other queue sends and receives over the other sub-device, and calls are answered.
+    // The rest of the port goes on: the other queue sends and receives over the other sub-device, and calls are
+    // answered.
     EXPECT_EQ(port.active(), 1);
     EXPECT_EQ(send(port, 4, 1), 4);
     EXPECT_EQ(receive(port, 8, 1), 4);
@@ -255,7 +261,8 @@ TEST_F(RemovalWait, BurstsThatTakeASecondAreWaitedFor) {
     ASSERT_TRUE(eventually([&] { return port.joined(0); }));
     Poller poller(port, pool());
     m.delay("rx_burst", 1s);
-    // Slow ones only from now on, and one of them is under way: its page becomes inaccessible when it has left, not before.
+    // Slow ones only from now on, and one of them is under way: its page becomes inaccessible when it has left, not
+    // before.
     ASSERT_TRUE(eventually([&] { return lcore_inside(port.id(), 1, 0); }));
     std::this_thread::sleep_for(50ms);
     ASSERT_TRUE(lcore_inside(port.id(), 1, 0));

@@ -60,14 +60,16 @@ class Log {
     std::FILE *file_;
 };
 
-/// Counts removals that met an lcore inside: asked right after the gate was closed. (Ours was registered after the virtual
-/// port's, so it is called after it.)
+/// Counts removals that met an lcore inside: asked right after the gate was closed. (Ours was registered after the
+/// virtual port's, so it is called after it.)
 class Meetings {
   public:
     Meetings(std::uint16_t port, std::span<const Mayfly *const> mayflies) : port_(port), mayflies_(mayflies) {
         EXPECT_EQ(rte_eth_dev_callback_register(RTE_ETH_ALL, RTE_ETH_EVENT_INTR_RMV, &on_removal, this), 0);
     }
-    ~Meetings() { EXPECT_EQ(rte_eth_dev_callback_unregister(RTE_ETH_ALL, RTE_ETH_EVENT_INTR_RMV, &on_removal, this), 0); }
+    ~Meetings() {
+        EXPECT_EQ(rte_eth_dev_callback_unregister(RTE_ETH_ALL, RTE_ETH_EVENT_INTR_RMV, &on_removal, this), 0);
+    }
     Meetings(const Meetings &) = delete;
     Meetings &operator=(const Meetings &) = delete;
 
@@ -77,7 +79,7 @@ class Meetings {
         if (lcore_inside(port_, kQueues, sub))
             met_.fetch_add(1, std::memory_order_relaxed);
     }
-    [[nodiscard]] unsigned count() const { return met_.load(std::memory_order_relaxed); }    // pairs: meetings (look)
+    [[nodiscard]] unsigned count() const { return met_.load(std::memory_order_relaxed); }      // pairs: meetings (look)
     [[nodiscard]] unsigned removals() const { return looks_.load(std::memory_order_relaxed); } // pairs: meetings (look)
 
   private:
@@ -96,10 +98,19 @@ class Meetings {
 };
 
 /// How a sub-device goes.
-enum class Way : std::uint8_t { kPulled, kPulledLater, kPulledInRx, kPulledInTx, kPlanned, kByHand, kByHandTakenBack, kWays };
+enum class Way : std::uint8_t {
+    kPulled,
+    kPulledLater,
+    kPulledInRx,
+    kPulledInTx,
+    kPlanned,
+    kByHand,
+    kByHandTakenBack,
+    kWays
+};
 constexpr std::array<const char *, static_cast<std::size_t>(Way::kWays)> kWayNames = {
-    "pulled", "pulled by another thread", "pulled inside an Rx burst", "pulled inside a Tx burst",
-    "planned", "by hand", "by hand and taken back at once"};
+    "pulled",  "pulled by another thread",      "pulled inside an Rx burst", "pulled inside a Tx burst", "planned",
+    "by hand", "by hand and taken back at once"};
 
 class Replug : public testing::Test {
   protected:
@@ -175,8 +186,8 @@ class Replug : public testing::Test {
     }
     [[nodiscard]] Way pick_way(const Vport &port, std::uint8_t sub) {
         const auto way = static_cast<Way>(pick(static_cast<std::uint64_t>(Way::kWays)));
-        // Only the active one gets Tx bursts, and only a preferred one that comes back can change that meanwhile: for one
-        // that comes back only after this cycle there is no such risk.
+        // Only the active one gets Tx bursts, and only a preferred one that comes back can change that meanwhile: for
+        // one that comes back only after this cycle there is no such risk.
         return way == Way::kPulledInTx && (port.active() != sub || !back(port, 0)) ? Way::kPulledInRx : way;
     }
 
@@ -263,8 +274,8 @@ TEST_F(Replug, AThousandUnplugsUnderTrafficLoseNothingAndLeakNothing) {
     traffic.stop();
     std::uint64_t received = 0;
     for (const Seen &s : traffic.seen()) {
-        std::cout << s.received << " received, " << s.looped << " of them our own; " << s.sent << " sent, " << s.not_taken
-                  << " not taken\n";
+        std::cout << s.received << " received, " << s.looped << " of them our own; " << s.sent << " sent, "
+                  << s.not_taken << " not taken\n";
         EXPECT_GT(s.received, 0U);
         EXPECT_GT(s.sent, 0U);
         EXPECT_EQ(s.strays, 0U) << "packets without the virtual port's id";

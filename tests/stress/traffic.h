@@ -2,13 +2,13 @@
 #pragma once
 
 #include "datapath/datapath.h"
+#include <rte_pmd_mayfly.h>
 
 #include <rte_ethdev.h>
 #include <rte_launch.h>
 #include <rte_lcore.h>
 #include <rte_mbuf.h>
 #include <rte_pause.h>
-#include <rte_pmd_mayfly.h>
 
 #include <algorithm>
 #include <array>
@@ -23,18 +23,18 @@ namespace holdfast::test {
 /// What one lcore saw. Its own while it runs; read by others after Traffic::stop().
 struct alignas(64) Seen {
     std::uint64_t received = 0;
-    std::uint64_t looped = 0;    ///< of these: our own packets, come back
+    std::uint64_t looped = 0; ///< of these: our own packets, come back
     std::uint64_t sent = 0;
-    std::uint64_t not_taken = 0; ///< by tx_burst, and freed
-    std::uint64_t strays = 0;    ///< mbufs that do not carry the virtual port's id
-    std::uint64_t spoilt = 0;    ///< neither a fresh packet of this queue nor one of ours
-    std::uint64_t gaps = 0;      ///< a sequence number that is not the next one of its device
+    std::uint64_t not_taken = 0;                 ///< by tx_burst, and freed
+    std::uint64_t strays = 0;                    ///< mbufs that do not carry the virtual port's id
+    std::uint64_t spoilt = 0;                    ///< neither a fresh packet of this queue nor one of ours
+    std::uint64_t gaps = 0;                      ///< a sequence number that is not the next one of its device
     std::map<std::uint32_t, std::uint64_t> next; ///< by device
     std::atomic<std::uint64_t> rounds{0};        ///< any thread may look whether it still turns
 };
 
-/// Forwards on a port: worker lcore i has Rx queue i and Tx queue i to itself. What a mayfly generated is marked and sent;
-/// what comes back marked is freed.
+/// Forwards on a port: worker lcore i has Rx queue i and Tx queue i to itself. What a mayfly generated is marked and
+/// sent; what comes back marked is freed.
 class Traffic {
   public:
     explicit Traffic(std::uint16_t port) : port_(port) {}
@@ -96,7 +96,8 @@ class Traffic {
                     packets[fresh++] = packets[i];
                 else
                     rte_pktmbuf_free(packets[i]);
-            const std::uint16_t sent = fresh == 0 ? std::uint16_t{0} : rte_eth_tx_burst(port_, queue, packets.data(), fresh);
+            const std::uint16_t sent =
+                fresh == 0 ? std::uint16_t{0} : rte_eth_tx_burst(port_, queue, packets.data(), fresh);
             rte_pktmbuf_free_bulk(packets.data() + sent, fresh - sent);
             seen.received += got;
             seen.sent += sent;
