@@ -127,8 +127,9 @@ TEST_F(Lifecycle, ADeviceIsFreeAgainAfterItsPortWasClosed) {
         rte_eth_dev_owner owner{};
         ASSERT_EQ(rte_eth_dev_owner_get(m.port().raw(), &owner), 0);
         EXPECT_EQ(std::string(owner.name), port.name());
-        std::uint16_t visible = 0;
-        RTE_ETH_FOREACH_DEV(visible) {
+        // What RTE_ETH_FOREACH_DEV gives: the ports that nobody owns.
+        for (std::uint64_t visible = 0; visible < RTE_MAX_ETHPORTS; visible++) {
+            visible = rte_eth_find_next_owned_by(static_cast<std::uint16_t>(visible), RTE_ETH_DEV_NO_OWNER);
             EXPECT_NE(visible, m.port().raw());
         }
     }

@@ -36,7 +36,7 @@ class LinkEvents {
     static int on_event(std::uint16_t port, rte_eth_event_type, void *arg, void *) {
         auto &self = *static_cast<LinkEvents *>(arg);
         rte_eth_link link{};
-        (void)rte_eth_link_get_nowait(port, &link);
+        EXPECT_EQ(rte_eth_link_get_nowait(port, &link), 0);
         self.up_.store(link.link_status == RTE_ETH_LINK_UP);
         self.count_.fetch_add(1);
         return 0;

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <initializer_list>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -132,16 +133,17 @@ TEST_F(Telemetry, BadParametersAreAnsweredAndChangeNothing) {
     const std::string id = std::to_string(port.id());
     const std::string below = std::to_string(a.port().raw());
     for (const std::string command : {"switch", "remove", "plug"}) {
-        for (const std::string params :
-             {"", "," + id, "," + id + ",", "," + id + ",x", "," + id + ",-1", "," + id + ",1,1", "," + id + ",1x",
-              "," + id + ",2", "," + id + ",256", ",,", ",x,1", "," + id + " ,1", "," + below + ",0", ",999,0",
-              ",65535,0", ",70000,0"}) {
+        for (const std::string &params : std::initializer_list<std::string>{
+                 "", "," + id, "," + id + ",", "," + id + ",x", "," + id + ",-1", "," + id + ",1,1", "," + id + ",1x",
+                 "," + id + ",2", "," + id + ",256", ",,", ",x,1", "," + id + " ,1", "," + below + ",0", ",999,0",
+                 ",65535,0", ",70000,0"}) {
             const std::string answer = client.ask("/holdfast/" + command + params);
             EXPECT_THAT(answer, HasSubstr("\"status\":-")) << command << params;
             EXPECT_THAT(answer, HasSubstr("\"message\":\"cannot ")) << command << params;
         }
     }
-    for (const std::string params : {"", ",", ",x", "," + below, ",65535", "," + id + ",0"}) {
+    for (const std::string &params :
+         std::initializer_list<std::string>{"", ",", ",x", "," + below, ",65535", "," + id + ",0"}) {
         EXPECT_THAT(client.ask("/holdfast/info" + params), HasSubstr("\"status\":-")) << params;
     }
     EXPECT_TRUE(port.joined(0) && port.joined(1));

@@ -326,11 +326,11 @@ TEST_F(Traffic, TheBurstFunctionsStayTheSameThroughAllRemovals) {
     b.unplug();
     Vport port(devargs_of({&a, &b}, "hotplug_poll=5"));
     ASSERT_EQ(port.up(pool()), 0);
-    const rte_eth_fp_ops installed = rte_eth_fp_ops[port.id()];
+    const struct rte_eth_fp_ops installed = rte_eth_fp_ops[port.id()];
     EXPECT_EQ(installed.rx_pkt_burst, &datapath::rx_burst);
     EXPECT_EQ(installed.tx_pkt_burst, &datapath::tx_burst);
     const auto same = [&] {
-        const rte_eth_fp_ops &now = rte_eth_fp_ops[port.id()];
+        const struct rte_eth_fp_ops &now = rte_eth_fp_ops[port.id()];
         return now.rx_pkt_burst == installed.rx_pkt_burst && now.tx_pkt_burst == installed.tx_pkt_burst &&
                now.rxq.data == installed.rxq.data && now.txq.data == installed.txq.data &&
                now.rxq.data[0] == installed.rxq.data[0] && now.txq.data[0] == installed.txq.data[0];
