@@ -137,18 +137,20 @@ class RealBus final : public Bus {
         if (!turn.ours())
             return {.status = {-EAGAIN, "wait for another hot-plug"}};
 
-        if (rte_device *dev = find_device(args.get()); dev != nullptr && rte_dev_is_probed(dev) != 0) {
+        rte_device *dev = find_device(args.get());
+        if (dev != nullptr && rte_dev_is_probed(dev) != 0) {
             if (const PortId port = port_of(dev); port.valid())
                 return take_over(dev, port, args.get(), owner, owner_name);
             // Its port was closed, but it stayed on the bus: no driver probes it again before it is removed.
-            if (const int rc = rte_dev_remove(dev); rc != 0)
+            if (const int rc = detach(dev); rc != 0)
                 return {.status = {rc, "remove a device that has no port left"}};
+            dev = nullptr;
         }
         if (surely_absent(args))
             return {.status = {-ENODEV, "find a device"}, .absent = true};
 
         const Adoption adoption(owner, owner_name);
-        const int rc = attach(devargs, args);
+        const int rc = attach(devargs, args, dev != nullptr);
         if (rc != 0)
             return {.status = {rc, "probe a device"}};
         if (!adoption.port().valid())
@@ -168,7 +170,7 @@ class RealBus final : public Bus {
         // Also when it could not be closed (one that refuses to stop): its driver has to let go of it at its removal.
         if (dev == nullptr || has_other_port(dev, port) || (keep != nullptr && dev == &keep->device))
             return status;
-        if (const int rc = rte_dev_remove(dev); rc != 0 && status.ok())
+        if (const int rc = detach(dev); rc != 0 && status.ok())
             status = {rc, "remove a device from its bus"};
         return status;
     }
@@ -198,16 +200,21 @@ class RealBus final : public Bus {
         bool ours_ = false;
     };
 
-    static int attach(const std::string &devargs, const Devargs &args) {
-        if (devargs.size() < kSecondaryDevargs)
-            return rte_dev_probe(devargs.c_str());
-        if (!args.on_bus("vdev"))
-            return -E2BIG;                // EAL's answer too
-        if (rte_eal_has_hugepages() != 0) // else there can be no secondary
-            HOLDFAST_LOG(WARNING,
-                         "%s: %zu characters of arguments are too many for secondary processes; plugged here only",
-                         args.get().name, devargs.size());
-        return rte_vdev_init(args.get().name, args.get().args);
+    /// For a vdev the bus's own functions are used where they can be: unlike EAL's general ones they leave no device behind on
+    /// the bus when a probe fails, and have no limit of length. What they do not do is to tell secondary processes.
+    static int attach(const std::string &devargs, const Devargs &args, bool on_the_bus) {
+        if (!on_the_bus && args.on_bus("vdev")) {
+            const int rc = rte_vdev_init(args.get().name, args.get().args);
+            return rc > 0 ? -ENODEV : rc;
+        }
+        return devargs.size() < kSecondaryDevargs ? rte_dev_probe(devargs.c_str()) : -E2BIG;
+    }
+
+    static int detach(rte_device *dev) {
+        if (std::strcmp(rte_bus_name(rte_dev_bus(dev)), "vdev") != 0)
+            return rte_dev_remove(dev);
+        const std::string name = rte_dev_name(dev); // goes with the device
+        return rte_vdev_uninit(name.c_str());
     }
 
     std::timed_mutex turn_;

@@ -149,12 +149,12 @@ void intersect(std::span<const rte_eth_dev_info *const> subs, rte_eth_dev_info &
     make_consistent(out.tx_desc_lim);
     make_consistent(out.default_rxportconf, out.rx_desc_lim, RTE_ETH_DEV_FALLBACK_RX_RINGSIZE, out.max_rx_queues);
     make_consistent(out.default_txportconf, out.tx_desc_lim, RTE_ETH_DEV_FALLBACK_TX_RINGSIZE, out.max_tx_queues);
+    out.tx_offload_capa &= ~kTxNever;
+    out.tx_queue_offload_capa &= ~kTxNever;
     out.rx_offload_capa &= ~kRxNever;
     out.rx_queue_offload_capa &= ~kRxNever;
     out.default_rxconf.offloads &= out.rx_queue_offload_capa;
     out.default_txconf.offloads &= out.tx_queue_offload_capa;
-    out.tx_offload_capa &= ~kTxNever;
-    out.tx_queue_offload_capa &= ~kTxNever;
     out.dev_capa &= ~kCapaNever;
 }
 

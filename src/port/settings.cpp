@@ -94,7 +94,12 @@ void Settings::record(const Change &change) {
     std::visit(
         Overloaded{
             [&](const Mtu &c) { mtu = c.mtu; }, [&](const Promiscuous &c) { promiscuous = c.on; },
-            [&](const Allmulticast &c) { allmulticast = c.on; }, [&](const DefaultMac &c) { default_mac = c.mac; },
+            [&](const Allmulticast &c) { allmulticast = c.on; }, [&](const DefaultMac &c) {
+                              // An address that was added while it was the default one has no place of its own.
+                              if (default_mac && !same(*default_mac, c.mac))
+                                  std::erase_if(macs, [&](const MacAdd &m) { return same(m.mac, *default_mac); });
+                              default_mac = c.mac;
+                          },
             [&](const MacAdd &c) {
                 if (!has_entry(macs, c))
                     macs.push_back(c);

@@ -106,6 +106,7 @@ void SubDevice::leave(abi::Ethdev &ethdev) {
     // pairs: sub-netdev (SubDevice::netdev).
     netdev_.store(0, std::memory_order_relaxed);
     removals++;
+    announced = false;
     if (released()) { // the port id may be another's by now
         port_ = {};
         move_to(State::kAbsent);

@@ -107,7 +107,9 @@ Status VirtualPort::close(abi::Wait wait, const rte_vdev_device *keep, std::vect
         }
     }
     const Status closed = close_leaving(wait, keep, &orphans);
-    if (status.ok() && orphans.empty())
+    const Locked held(mutex_);
+    orphaned_ = orphaned_ || !orphans.empty();
+    if (status.ok() && !orphaned_) // else they are found by their owner; who removes them deletes it
         (void)rte_eth_dev_owner_delete(owner_);
     return status.ok() ? closed : status;
 }

@@ -196,6 +196,7 @@ class VirtualPort {
     Settings settings_ HOLDFAST_TSA(guarded_by(mutex_));
     State wanted_ HOLDFAST_TSA(guarded_by(mutex_)) = State::kProbed;
     bool closing_ HOLDFAST_TSA(guarded_by(mutex_)) = false;
+    bool orphaned_ HOLDFAST_TSA(guarded_by(mutex_)) = false; ///< orphans of ours are not removed yet
 
     /// The configuration that sub-devices get: a copy, for ethdev's own is half changed while it calls us.
     struct Configuration {

@@ -6,11 +6,13 @@
 
 #include <rte_ethdev.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -22,7 +24,7 @@ class Configure : public WithPorts {};
 
 // The order of ethdev's slots: each operation, called by its public function, arrives below as what it is.
 TEST_F(Configure, EveryOperationReachesTheSubDeviceAsItself) {
-    Mayfly m("mode=loop,rx_offloads=0xfffff");
+    Mayfly m("mode=loop,lsc=0,rx_offloads=0xfffff"); // lsc=0: else ethdev answers for it
     Vport port(m.dev());
     ASSERT_EQ(port.rc(), 0);
     const std::uint16_t p = port.id();
@@ -257,18 +259,16 @@ TEST_F(Configure, ASubDeviceComesBackAfterTheLargestPacketWasChanged) {
 
 // F41
 TEST_F(Configure, WhatAPortWithoutSubDevicesOffersALaterOneCanMeet) {
-    for (const bool null : {true, false}) {
-        Mayfly m("max_mtu=1500,max_desc=4096,queues=64");
-        const std::string late = null ? unique("net_null") : m.name();
-        m.unplug();
-        Mayfly stand_in;
-        stand_in.unplug();
-        Vport port("hotplug_poll=20," + (null ? stand_in.dev() : m.dev()));
+    Mayfly m("max_mtu=1500,max_desc=4096,queues=64");
+    for (const std::string &late : {m.devargs(), unique("net_null")}) {
+        SCOPED_TRACE(late);
+        auto holder = std::make_unique<Vport>("dev(" + late + ")"); // nobody else can have it meanwhile
+        Vport port("hotplug_poll=20,dev(" + late + ")");
         rte_eth_dev_info info{};
         ASSERT_EQ(rte_eth_dev_info_get(port.id(), &info), 0);
         Shape shape{.rx_queues = info.max_rx_queues,
                     .tx_queues = info.max_tx_queues,
-                    .descriptors = info.rx_desc_lim.nb_max,
+                    .descriptors = std::min(info.rx_desc_lim.nb_max, info.tx_desc_lim.nb_max),
                     .conf = {}};
         shape.conf.rxmode.offloads = info.rx_offload_capa;
         shape.conf.txmode.offloads = info.tx_offload_capa;
@@ -276,10 +276,9 @@ TEST_F(Configure, WhatAPortWithoutSubDevicesOffersALaterOneCanMeet) {
         shape.conf.rx_adv_conf.rss_conf.rss_hf = info.flow_type_rss_offloads;
         ASSERT_EQ(port.up(pool(), shape), 0);
         EXPECT_EQ(port.link().link_status, RTE_ETH_LINK_DOWN);
-        if (null)
-            continue;
-        m.plug();
+        holder.reset();
         EXPECT_TRUE(eventually([&] { return port.joined(0); })) << port.sub(0).reason;
+        EXPECT_EQ(send(port), 1);
     }
 }
 
@@ -452,8 +451,9 @@ TEST_F(Configure, ASubDeviceWithTooFewQueuesIsRefusedWithTheReason) {
     Vport port(devargs_of({&a, &b}));
     ASSERT_EQ(port.up(pool(), {.rx_queues = 4, .tx_queues = 4, .conf = {}}), 0);
     b.plug();
-    EXPECT_TRUE(eventually([&] { return port.sub(1).reason != "" && b.calls("probe") > 1; }));
-    EXPECT_EQ(port.sub(1).reason, "cannot use as many queues on a sub-device as the port has: Invalid argument");
+    EXPECT_TRUE(eventually([&] {
+        return port.sub(1).reason == "cannot use as many queues on a sub-device as the port has: Invalid argument";
+    })) << port.sub(1).reason;
     ASSERT_EQ(port.stop(), 0);
     ASSERT_EQ(port.up(pool(), {.rx_queues = 2, .tx_queues = 2, .conf = {}}), 0);
     EXPECT_TRUE(eventually([&] { return port.joined(1); })) << "a configuration that fits is tried at once";

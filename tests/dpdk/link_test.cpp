@@ -151,26 +151,5 @@ TEST_F(Link, ThatWasSetDownStaysDownOnALateSubDevice) {
     EXPECT_TRUE(eventually([&] { return port.link().link_status == RTE_ETH_LINK_UP; }));
 }
 
-// F108: slow work for one port is not to keep the events of another one.
-TEST_F(Link, AnEventOfOnePortDoesNotWaitForAProbeOfAnother) {
-    Mayfly slow, quick;
-    slow.unplug();
-    Vport first(devargs_of({&slow}, "hotplug_poll=5"));
-    Vport second(quick.dev());
-    ASSERT_EQ(first.up(pool(), with_events()), 0);
-    ASSERT_EQ(second.up(pool(), with_events()), 0);
-    const LinkEvents events(second);
-    slow.delay("probe", 2s);
-    const std::int64_t probes = slow.calls("probe");
-    slow.plug();
-    ASSERT_TRUE(eventually([&] { return slow.calls("probe") > probes; }));
-    quick.link(false);
-    const bool in_time = eventually([&] { return events.count() == 1 || slow.there(); });
-    EXPECT_TRUE(in_time);
-    EXPECT_FALSE(slow.there()) << "the event came only when the probe was over";
-    slow.clear();
-    EXPECT_TRUE(eventually([&] { return first.joined(0); }));
-}
-
 } // namespace
 } // namespace holdfast::test

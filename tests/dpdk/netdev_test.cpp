@@ -73,12 +73,12 @@ class Peer {
     Peer(const Peer &) = delete;
     Peer &operator=(const Peer &) = delete;
     /// Receives until there is nothing for a while, or n frames.
-    unsigned receive(unsigned n) const {
+    unsigned receive(unsigned n, int patience_ms = 2000) const {
         unsigned got = 0;
         std::array<char, 2048> frame{};
         while (got < n) {
             pollfd p{.fd = fd_, .events = POLLIN, .revents = 0};
-            if (::poll(&p, 1, 2000) <= 0)
+            if (::poll(&p, 1, patience_ms) <= 0)
                 break;
             sockaddr_ll from{};
             socklen_t size = sizeof(from);
@@ -183,8 +183,10 @@ TEST_F(Netdev, AnInterfaceThatIsDeletedIsNoticedAndComesBack) {
             << port.sub(0).reason;
         {
             const Peer peer(first.peer());
-            EXPECT_EQ(send_frames(port, 4), 4U);
-            EXPECT_EQ(peer.receive(4), 4U) << "on the returned one";
+            // The kernel keeps an error for a socket that was bound before its interface was up: it takes the next
+            // kick.
+            EXPECT_TRUE(eventually([&] { return send_frames(port, 4) == 4 && peer.receive(4, 100) == 4; }))
+                << "on the returned one";
         }
         const std::uint64_t removals = port.sub(0).removals;
         const Peer standby(second.peer());
@@ -258,8 +260,8 @@ TEST_F(Netdev, EverySettingWorksOverAMixOfDrivers) {
             EXPECT_TRUE(port.switch_to(sub).ok());
             EXPECT_EQ(send_frames(port, 2), 2U) << port.sub(sub).devargs;
         }
-        while (receive(port) != 0)
-            ;
+        for (int i = 0; i < 100; i++)
+            (void)receive(port); // net_ring gives back what it took, net_null gives for ever
         EXPECT_EQ(m.settings().mtu, 1450);
         ASSERT_EQ(port.stop(), 0);
     }

@@ -20,8 +20,8 @@
 #include <utility>
 #include <vector>
 
-// The seam to ethdev, played by a model of some NICs: it keeps what is set on each, refuses what ethdev itself would refuse,
-// counts calls, and fails the n-th call of an operation on request.
+// The seam to ethdev, played by a model of some NICs: it keeps what is set on each, refuses what ethdev itself would
+// refuse, counts calls, and fails the n-th call of an operation on request.
 
 namespace holdfast::fake {
 
@@ -81,11 +81,14 @@ struct NicSettings {
     bool link_up = true;
 
     friend bool operator==(const NicSettings &a, const NicSettings &b) {
-        const auto same = [](const rte_ether_addr &x, const rte_ether_addr &y) { return std::memcmp(&x, &y, sizeof(x)) == 0; };
+        const auto same = [](const rte_ether_addr &x, const rte_ether_addr &y) {
+            return std::memcmp(&x, &y, sizeof(x)) == 0;
+        };
         return a.mtu == b.mtu && a.promiscuous == b.promiscuous && a.allmulticast == b.allmulticast &&
                same(a.default_mac, b.default_mac) &&
-               std::equal(a.macs.begin(), a.macs.end(), b.macs.begin(), b.macs.end(),
-                          [&](const auto &x, const auto &y) { return same(x.first, y.first) && x.second == y.second; }) &&
+               std::equal(
+                   a.macs.begin(), a.macs.end(), b.macs.begin(), b.macs.end(),
+                   [&](const auto &x, const auto &y) { return same(x.first, y.first) && x.second == y.second; }) &&
                a.vlans == b.vlans && a.vlan_offload == b.vlan_offload &&
                std::equal(a.mc_list.begin(), a.mc_list.end(), b.mc_list.begin(), b.mc_list.end(), same) &&
                a.link_up == b.link_up;
@@ -123,7 +126,8 @@ class Ethdev final : public abi::Ethdev {
     /// A port that was never named before is a new NIC with defaults.
     Nic &nic(PortId port) { return nics_[port]; }
 
-    /// Lets the `nth` call from now (1: the next) of an operation fail with -error; those before and after work. On one port.
+    /// Lets the `nth` call from now (1: the next) of an operation fail with -error; those before and after work. On one
+    /// port.
     void fail(PortId port, Op op, int error, unsigned nth = 1) { failures_[{port, op}].push_back({nth, error}); }
     /// Lets all calls of an operation fail, until 0.
     void fail_always(PortId port, Op op, int error) { always_[{port, op}] = error; }
@@ -143,7 +147,8 @@ class Ethdev final : public abi::Ethdev {
         return call(port, Op::kConfigure, [&](Nic &n) {
             if (n.started)
                 return -EBUSY;
-            if (rx > n.info.max_rx_queues || tx > n.info.max_tx_queues || (conf.rxmode.offloads & ~n.info.rx_offload_capa) != 0 ||
+            if (rx > n.info.max_rx_queues || tx > n.info.max_tx_queues ||
+                (conf.rxmode.offloads & ~n.info.rx_offload_capa) != 0 ||
                 (conf.txmode.offloads & ~n.info.tx_offload_capa) != 0)
                 return -EINVAL;
             n.conf = conf;

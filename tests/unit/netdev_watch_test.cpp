@@ -112,13 +112,13 @@ TEST(NetdevWatch, HearsOfInterfacesThatDisappearAndOfNothingElse) {
 TEST(NetdevWatch, APortThatLeavesABridgeIsStillThere) {
     in_own_namespace([] {
         ip("link add va type veth peer name vb");
-        ip("link add br type bridge");
-        ip("link set va master br");
+        ip("link add hfbr type bridge");
+        ip("link set va master hfbr");
         NetdevWatch watch;
         ASSERT_TRUE(watch.open());
-        const unsigned va = if_nametoindex("va"), br = if_nametoindex("br");
+        const unsigned va = if_nametoindex("va"), br = if_nametoindex("hfbr");
         ip("link set va nomaster");
-        ip("link del br");
+        ip("link del hfbr");
         EXPECT_THAT(hear_of(watch, br), Not(Contains(va)));
     });
 }
