@@ -119,7 +119,9 @@ Probed take_over(const rte_device *dev, PortId port, const rte_devargs &wanted, 
     std::snprintf(owner.name, sizeof(owner.name), "%s", owner_name);
     if (const int rc = rte_eth_dev_owner_set(port.raw(), &owner); rc != 0)
         return {.status = {rc, "own a port"}};
-    const auto text = [](const rte_devargs *args) { return args != nullptr && args->args != nullptr ? args->args : ""; };
+    const auto text = [](const rte_devargs *args) {
+        return args != nullptr && args->args != nullptr ? args->args : "";
+    };
     const char *had = text(rte_dev_devargs(dev));
     if (std::strcmp(had, text(&wanted)) != 0)
         HOLDFAST_LOG(WARNING, "%s: %s was probed before with other arguments (\"%s\"); \"%s\" is not used", owner_name,
@@ -200,8 +202,9 @@ class RealBus final : public Bus {
         bool ours_ = false;
     };
 
-    /// For a vdev the bus's own functions are used where they can be: unlike EAL's general ones they leave no device behind on
-    /// the bus when a probe fails, and have no limit of length. What they do not do is to tell secondary processes.
+    /// For a vdev the bus's own functions are used where they can be: unlike EAL's general ones they leave no device
+    /// behind on the bus when a probe fails, and have no limit of length. What they do not do is to tell secondary
+    /// processes.
     static int attach(const std::string &devargs, const Devargs &args, bool on_the_bus) {
         if (!on_the_bus && args.on_bus("vdev")) {
             const int rc = rte_vdev_init(args.get().name, args.get().args);

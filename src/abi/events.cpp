@@ -45,8 +45,8 @@ int on_event(std::uint16_t port, rte_eth_event_type event, void *, void *) noexc
             break;
         case RTE_ETH_EVENT_DESTROY:
             listener->on_destroy();
-            // The id may be another device's at once, so what comes next under it is not for this listener. Unless somebody
-            // has registered another one meanwhile. pairs: listener-dekker (unlisten).
+            // The id may be another device's at once, so what comes next under it is not for this listener. Unless
+            // somebody has registered another one meanwhile. pairs: listener-dekker (unlisten).
             entry.listener.compare_exchange_strong(listener, nullptr, std::memory_order_seq_cst);
             break;
         case RTE_ETH_EVENT_INTR_LSC:

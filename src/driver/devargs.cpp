@@ -20,7 +20,7 @@ namespace holdfast {
 namespace {
 
 constexpr std::uint64_t kLongestPoll = 24ULL * 60 * 60 * 1000; // a day, in ms
-constexpr std::size_t kLongestName = 63;                       // EAL cuts or refuses longer ones, after we began to probe
+constexpr std::size_t kLongestName = 63; // EAL cuts or refuses longer ones, after we began to probe
 
 using Error = std::optional<std::string>;
 
@@ -69,9 +69,8 @@ std::string canonical(std::string_view name) {
     std::string out(name);
     if (out.empty() || out.find_first_not_of("0123456789abcdefABCDEF:.") != std::string::npos)
         return out;
-    std::transform(out.begin(), out.end(), out.begin(), [](char c) {
-        return c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c;
-    });
+    std::transform(out.begin(), out.end(), out.begin(),
+                   [](char c) { return c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c; });
     return std::count(out.begin(), out.end(), ':') == 1 ? "0000:" + out : out;
 }
 
@@ -134,8 +133,8 @@ Error read_poll(const Item &item, std::string_view text, bool &given, Config &co
     return {};
 }
 
-/// The inside of `name(...)`, if the item is that and nothing more: "dev(a)dev(b)" lacks a comma. The item's parentheses are
-/// balanced.
+/// The inside of `name(...)`, if the item is that and nothing more: "dev(a)dev(b)" lacks a comma. The item's
+/// parentheses are balanced.
 std::optional<std::string_view> call(std::string_view item, std::string_view name) {
     if (!item.starts_with(name) || !item.substr(name.size()).starts_with('('))
         return {};

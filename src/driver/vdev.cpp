@@ -53,7 +53,8 @@ Status check_once(rte_eth_dev &dev, const rte_vdev_device &vdev) {
     const Status s = abi::check_layout(dev, vdev);
     good = s.ok();
     if (!good)
-        HOLDFAST_LOG(ERR, "%s: this DPDK does not have %s where the driver was built to find it", name_of(vdev), s.what());
+        HOLDFAST_LOG(ERR, "%s: this DPDK does not have %s where the driver was built to find it", name_of(vdev),
+                     s.what());
     return good ? s : Status{s.code(), "use this DPDK; build the driver against the version that runs"};
 }
 
@@ -149,7 +150,8 @@ rte_vdev_driver g_driver = [] {
     // The bus goes by the beginning of a name, so a longer or shorter one stands in the way like an equal one.
     if (const rte_vdev_driver *other = abi::clashing_driver(g_driver); other != nullptr) {
         rte_vdev_unregister(&g_driver);
-        std::fprintf(stderr, "net_holdfast: a driver named %s is loaded already, so this copy of the driver stays unused\n",
+        std::fprintf(stderr,
+                     "net_holdfast: a driver named %s is loaded already, so this copy of the driver stays unused\n",
                      other->driver.name);
     }
 }

@@ -177,7 +177,7 @@ void VirtualPort::probe_absent(Clock::time_point now, abi::Wait wait) {
                 (void)tear_down(held, *sub, kPatience);
         }
         if (taken)
-            check_netdevs(); // its netdev may have gone before we knew its index
+            check_netdevs();               // its netdev may have gone before we knew its index
         if (!taken && probed.port.valid()) // it answered no question: give it back
             (void)bus_.remove(probed.port, owner_, nullptr, wait);
     }

@@ -91,23 +91,25 @@ int apply(abi::Ethdev &ethdev, PortId port, const Change &change) {
 }
 
 void Settings::record(const Change &change) {
-    std::visit(
-        Overloaded{
-            [&](const Mtu &c) { mtu = c.mtu; }, [&](const Promiscuous &c) { promiscuous = c.on; },
-            [&](const Allmulticast &c) { allmulticast = c.on; }, [&](const DefaultMac &c) {
+    std::visit(Overloaded{[&](const Mtu &c) { mtu = c.mtu; }, [&](const Promiscuous &c) { promiscuous = c.on; },
+                          [&](const Allmulticast &c) { allmulticast = c.on; },
+                          [&](const DefaultMac &c) {
                               // An address that was added while it was the default one has no place of its own.
                               if (default_mac && !same(*default_mac, c.mac))
                                   std::erase_if(macs, [&](const MacAdd &m) { return same(m.mac, *default_mac); });
                               default_mac = c.mac;
                           },
-            [&](const MacAdd &c) {
-                if (!has_entry(macs, c))
-                    macs.push_back(c);
-            },
-            [&](const MacRemove &c) { std::erase_if(macs, [&](const MacAdd &m) { return same(m.mac, c.mac); }); },
-            [&](const VlanFilter &c) { vlans.set(c.vlan, c.on); }, [&](const VlanOffload &c) { vlan_offload = c.mask; },
-            [&](const McList &c) { mc_list = c.list; }, [&](const LinkUp &c) { link_up = c.up; }},
-        change);
+                          [&](const MacAdd &c) {
+                              if (!has_entry(macs, c))
+                                  macs.push_back(c);
+                          },
+                          [&](const MacRemove &c) {
+                              std::erase_if(macs, [&](const MacAdd &m) { return same(m.mac, c.mac); });
+                          },
+                          [&](const VlanFilter &c) { vlans.set(c.vlan, c.on); },
+                          [&](const VlanOffload &c) { vlan_offload = c.mask; },
+                          [&](const McList &c) { mc_list = c.list; }, [&](const LinkUp &c) { link_up = c.up; }},
+               change);
 }
 
 std::vector<Change> Settings::undo(const Change &change) const {

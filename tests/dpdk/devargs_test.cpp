@@ -45,8 +45,9 @@ bool there(const std::string &name) {
 
 std::string owner_of(const std::string &name) {
     rte_eth_dev_owner owner{};
-    return there(name) && rte_eth_dev_owner_get(port_of(name), &owner) == 0 && owner.id != RTE_ETH_DEV_NO_OWNER ? owner.name
-                                                                                                               : "";
+    return there(name) && rte_eth_dev_owner_get(port_of(name), &owner) == 0 && owner.id != RTE_ETH_DEV_NO_OWNER
+               ? owner.name
+               : "";
 }
 
 std::string mac_of(const std::string &name) {
@@ -83,7 +84,8 @@ class Log {
     [[nodiscard]] std::string text() const {
         std::string out;
         std::array<char, 4096> part{};
-        for (ssize_t n = 0; (n = ::pread(::fileno(file_), part.data(), part.size(), static_cast<off_t>(out.size()))) > 0;)
+        for (ssize_t n = 0;
+             (n = ::pread(::fileno(file_), part.data(), part.size(), static_cast<off_t>(out.size()))) > 0;)
             out.append(part.data(), static_cast<std::size_t>(n));
         return out;
     }
@@ -107,7 +109,8 @@ class Log {
 /// Makes a virtual port; takes it and its sub-devices away again.
 class Port {
   public:
-    Port(std::string name, const std::string &args) : name_(std::move(name)), rc_(rte_vdev_init(name_.c_str(), args.c_str())) {}
+    Port(std::string name, const std::string &args)
+        : name_(std::move(name)), rc_(rte_vdev_init(name_.c_str(), args.c_str())) {}
     ~Port() { close(); }
     Port(const Port &) = delete;
     Port &operator=(const Port &) = delete;
@@ -255,7 +258,8 @@ TEST_F(DevargsProbe, SixteenSubDevicesWorkAndSeventeenAreRefused) {
     std::string args;
     for (int i = 0; i < 16; i++)
         args += (i == 0 ? "dev(net_mayfly" : ",dev(net_mayfly") + std::to_string(i) + ")";
-    EXPECT_THAT(refused(args + ",dev(net_mayfly16)"), AllOf(HasSubstr("\"dev(net_mayfly16)\""), HasSubstr("16, the most")));
+    EXPECT_THAT(refused(args + ",dev(net_mayfly16)"),
+                AllOf(HasSubstr("\"dev(net_mayfly16)\""), HasSubstr("16, the most")));
     for (int i = 0; i <= 16; i++)
         EXPECT_FALSE(there("net_mayfly" + std::to_string(i)));
     const Port port("net_holdfast0", args);
@@ -294,13 +298,14 @@ TEST_F(DevargsProbe, AProbeThatFailedLeavesNothingArmed) {
 
 // F13: on this machine without hugepages there can be no secondary process, so they go through whole.
 TEST_F(DevargsProbe, LongArgumentsOfASubDeviceArriveWhole) {
-    const std::string args = "net_mayfly0,mode=sink,size=128,queues=16,max_mtu=2000,max_macs=3,min_desc=64,max_desc=1024,"
-                             "desc_align=32,reta_size=512,hash_key_size=52,dead_tx=refuse,mac=02:00:00:00:00:2a";
+    const std::string args =
+        "net_mayfly0,mode=sink,size=128,queues=16,max_mtu=2000,max_macs=3,min_desc=64,max_desc=1024,"
+        "desc_align=32,reta_size=512,hash_key_size=52,dead_tx=refuse,mac=02:00:00:00:00:2a";
     ASSERT_GT(args.size(), 128U + 30U) << "the last argument is beyond what a secondary process would get";
     const Port port("net_holdfast0", "dev(" + args + ")");
     ASSERT_EQ(port.rc(), 0);
-    EXPECT_EQ(mac_of("net_mayfly0"), "02:00:00:00:00:2a");
-    EXPECT_EQ(mac_of("net_holdfast0"), "02:00:00:00:00:2a");
+    EXPECT_EQ(mac_of("net_mayfly0"), "02:00:00:00:00:2A");
+    EXPECT_EQ(mac_of("net_holdfast0"), "02:00:00:00:00:2A");
 }
 
 // F14
@@ -327,7 +332,8 @@ TEST_F(DevargsProbe, ADeviceThatIsThereAlreadyWithoutArgumentsIsTakenOver) {
 
 // F15
 TEST_F(DevargsProbe, TheSameSubDeviceByTwoNamesIsRefused) {
-    EXPECT_THAT(refused("dev(net_mayfly0),dev(vdev:net_mayfly0)"), AllOf(HasSubstr("\"vdev:net_mayfly0\""), HasSubstr("twice")));
+    EXPECT_THAT(refused("dev(net_mayfly0),dev(vdev:net_mayfly0)"),
+                AllOf(HasSubstr("\"vdev:net_mayfly0\""), HasSubstr("twice")));
     EXPECT_THAT(refused("dev(0000:00:04.0),dev(00:04.0)"), HasSubstr("twice"));
     EXPECT_THAT(refused("dev(net_mayfly0),dev(bus=vdev,name=net_mayfly0)"), HasSubstr("\"bus=vdev,name=net_mayfly0\""));
 }
@@ -335,16 +341,54 @@ TEST_F(DevargsProbe, TheSameSubDeviceByTwoNamesIsRefused) {
 // F16
 TEST_F(DevargsProbe, MalformedArgumentsAreRefusedWithoutAnyTrace) {
     const std::int64_t before = rte_pmd_mayfly_calls("net_mayfly0", "probe");
-    const std::vector<std::string> malformed{
-        ",", ",,", "(", ")", "()", "dev", "dev(", "dev)", "dev()", "dev(()", "dev(net_mayfly0", "dev(net_mayfly0))", "dev(net_mayfly0)x",
-        "dev(net_mayfly0)(", "dev(net_mayfly0)(x)", "dev(net_mayfly0),", ",dev(net_mayfly0)", "dev(net_mayfly0),,dev(net_mayfly1)",
-        "dev(net_mayfly0)dev(net_mayfly1)", "dev(net_mayfly0) ,dev(net_mayfly1)", "dev(net_mayfly0),dev(net_mayfly0)", "dev( net_mayfly0)",
-        "DEV(net_mayfly0)", "dev[net_mayfly0]", "dev=net_mayfly0", "dev(net_mayfly0),mac", "dev(net_mayfly0),mac=", "dev(net_mayfly0),mac=1",
-        "dev(net_mayfly0),mac=02:00:00:00:00:01:02", "dev(net_mayfly0),=1", "dev(net_mayfly0),hotplug_poll", "dev(net_mayfly0),hotplug_poll=",
-        "dev(net_mayfly0),hotplug_poll=1=2", "dev(net_mayfly0),hotplug_poll=5,hotplug_poll=5", "dev(net_mayfly0),colour=red",
-        "dev(net_mayfly0),exec(", "dev(net_mayfly0),exec()", "dev(net_mayfly0),fd(0)", "dev(net_mayfly0),mac=%s%s%s%n", "dev(net_mayfly0),%n",
-        "dev(net_mayfly0)\n", "dev(net_mayfly0,x\x01)", "\xff\xfe", "dev(" + std::string(70, 'n') + ")", std::string(5000, '('),
-        std::string(5000, 'x'), "dev(net_mayfly0)," + std::string(5000, ','), "dev(vdev:)" + std::string(1, ')')};
+    const std::vector<std::string> malformed{",",
+                                             ",,",
+                                             "(",
+                                             ")",
+                                             "()",
+                                             "dev",
+                                             "dev(",
+                                             "dev)",
+                                             "dev()",
+                                             "dev(()",
+                                             "dev(net_mayfly0",
+                                             "dev(net_mayfly0))",
+                                             "dev(net_mayfly0)x",
+                                             "dev(net_mayfly0)(",
+                                             "dev(net_mayfly0)(x)",
+                                             "dev(net_mayfly0),",
+                                             ",dev(net_mayfly0)",
+                                             "dev(net_mayfly0),,dev(net_mayfly1)",
+                                             "dev(net_mayfly0)dev(net_mayfly1)",
+                                             "dev(net_mayfly0) ,dev(net_mayfly1)",
+                                             "dev(net_mayfly0),dev(net_mayfly0)",
+                                             "dev( net_mayfly0)",
+                                             "DEV(net_mayfly0)",
+                                             "dev[net_mayfly0]",
+                                             "dev=net_mayfly0",
+                                             "dev(net_mayfly0),mac",
+                                             "dev(net_mayfly0),mac=",
+                                             "dev(net_mayfly0),mac=1",
+                                             "dev(net_mayfly0),mac=02:00:00:00:00:01:02",
+                                             "dev(net_mayfly0),=1",
+                                             "dev(net_mayfly0),hotplug_poll",
+                                             "dev(net_mayfly0),hotplug_poll=",
+                                             "dev(net_mayfly0),hotplug_poll=1=2",
+                                             "dev(net_mayfly0),hotplug_poll=5,hotplug_poll=5",
+                                             "dev(net_mayfly0),colour=red",
+                                             "dev(net_mayfly0),exec(",
+                                             "dev(net_mayfly0),exec()",
+                                             "dev(net_mayfly0),fd(0)",
+                                             "dev(net_mayfly0),mac=%s%s%s%n",
+                                             "dev(net_mayfly0),%n",
+                                             "dev(net_mayfly0)\n",
+                                             "dev(net_mayfly0,x\x01)",
+                                             "\xff\xfe",
+                                             "dev(" + std::string(70, 'n') + ")",
+                                             std::string(5000, '('),
+                                             std::string(5000, 'x'),
+                                             "dev(net_mayfly0)," + std::string(5000, ','),
+                                             "dev(vdev:)" + std::string(1, ')')};
     ASSERT_GE(malformed.size(), 40U);
     for (const std::string &args : malformed)
         EXPECT_THAT(refused(args), HasSubstr("net_holdfast9: cannot read the arguments: ")) << args;
@@ -358,7 +402,8 @@ TEST_F(DevargsProbe, AnySocketMayBeNamed) {
     start(port.id());
     ASSERT_EQ(rte_eth_dev_stop(port.id()), 0);
     for (const int socket : {SOCKET_ID_ANY, 7}) {
-        EXPECT_EQ(rte_eth_rx_queue_setup(port.id(), 0, 128, static_cast<unsigned>(socket), nullptr, pool_.get()), 0) << socket;
+        EXPECT_EQ(rte_eth_rx_queue_setup(port.id(), 0, 128, static_cast<unsigned>(socket), nullptr, pool_.get()), 0)
+            << socket;
         EXPECT_EQ(rte_eth_tx_queue_setup(port.id(), 0, 128, static_cast<unsigned>(socket), nullptr), 0) << socket;
         EXPECT_EQ(rte_eth_dev_start(port.id()), 0);
         EXPECT_EQ(rte_eth_dev_stop(port.id()), 0);
@@ -383,10 +428,12 @@ TEST_F(DevargsProbe, ASubDeviceOfAnotherInstanceIsWaitedForWithOneLine) {
 
 // F156
 TEST_F(DevargsProbe, LoopsAreRefused) {
-    EXPECT_THAT(refused("dev(net_holdfast9)"), AllOf(HasSubstr("\"net_holdfast9\""), HasSubstr("cannot be a sub-device")));
+    EXPECT_THAT(refused("dev(net_holdfast9)"),
+                AllOf(HasSubstr("\"net_holdfast9\""), HasSubstr("cannot be a sub-device")));
     const Port port("net_holdfast0", "dev(net_mayfly0)");
     ASSERT_EQ(port.rc(), 0);
-    for (const char *name : {"net_holdfast0", "vdev:net_holdfast0", "vdev_net_holdfast0", "bus=vdev,name=net_holdfast0"})
+    for (const char *name :
+         {"net_holdfast0", "vdev:net_holdfast0", "vdev_net_holdfast0", "bus=vdev,name=net_holdfast0"})
         (void)refused(std::string("dev(") + name + ")");
     EXPECT_EQ(owner_of("net_holdfast0"), "");
 }

@@ -110,8 +110,9 @@ TEST(Capabilities, SomeRingSizeIsAllowedWhateverTheSubDevicesAre) {
     huge.default_rxportconf.ring_size = 2048;
     huge.default_rxportconf.nb_queues = 32;
     tiny.max_rx_queues = 2;
-    for (const auto &subs : {std::vector{tiny, huge}, std::vector{huge, tiny}, std::vector{huge, odd}, std::vector{tiny, odd},
-                             std::vector{odd, tiny, huge}, std::vector{tiny}, std::vector<rte_eth_dev_info>{}}) {
+    for (const auto &subs :
+         {std::vector{tiny, huge}, std::vector{huge, tiny}, std::vector{huge, odd}, std::vector{tiny, odd},
+          std::vector{odd, tiny, huge}, std::vector{tiny}, std::vector<rte_eth_dev_info>{}}) {
         const rte_eth_dev_info out = over(subs);
         EXPECT_NE(out.rx_desc_lim.nb_align, 0);
         EXPECT_TRUE(allowed(out.rx_desc_lim.nb_max, out.rx_desc_lim)) << out.rx_desc_lim.nb_max;
@@ -174,7 +175,10 @@ TEST(Fit, LeavesAConfigurationThatASubDeviceCanMeet) {
     rte_eth_conf conf{};
     conf.rxmode.offloads = RTE_ETH_RX_OFFLOAD_IPV4_CKSUM;
     conf.rxmode.mtu = 1400;
-    conf.rx_adv_conf.rss_conf = {.rss_key = key.data(), .rss_key_len = 40, .rss_hf = RTE_ETH_RSS_IPV4, .algorithm = RTE_ETH_HASH_FUNCTION_DEFAULT};
+    conf.rx_adv_conf.rss_conf = {.rss_key = key.data(),
+                                 .rss_key_len = 40,
+                                 .rss_hf = RTE_ETH_RSS_IPV4,
+                                 .algorithm = RTE_ETH_HASH_FUNCTION_DEFAULT};
     const Fit out = fit(conf, 64, 64, info);
     EXPECT_TRUE(out.status.ok());
     EXPECT_THAT(out.without, IsEmpty());
@@ -200,8 +204,8 @@ TEST(Fit, DropsWhatTheApplicationCanDoWithoutAndSaysSo) {
 }
 
 TEST(Fit, RefusesASubDeviceWithoutWhatTheApplicationReliesOn) {
-    for (const std::uint64_t offload : {RTE_ETH_TX_OFFLOAD_TCP_TSO, RTE_ETH_TX_OFFLOAD_IPV4_CKSUM, RTE_ETH_TX_OFFLOAD_MULTI_SEGS,
-                                        RTE_ETH_TX_OFFLOAD_VLAN_INSERT}) {
+    for (const std::uint64_t offload : {RTE_ETH_TX_OFFLOAD_TCP_TSO, RTE_ETH_TX_OFFLOAD_IPV4_CKSUM,
+                                        RTE_ETH_TX_OFFLOAD_MULTI_SEGS, RTE_ETH_TX_OFFLOAD_VLAN_INSERT}) {
         rte_eth_conf conf{};
         conf.txmode.offloads = offload;
         EXPECT_EQ(fit(conf, 1, 1, nic()).status.code(), -ENOTSUP) << offload;

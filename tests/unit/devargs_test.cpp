@@ -68,20 +68,25 @@ TEST(Devargs, OneSubDeviceIsEnough) {
 }
 
 TEST(Devargs, KeepsTheOrderOfSubDevicesAndTheirArguments) {
-    const Config config = parsed("dev(0000:00:04.0,rxq_cqe_comp_en=0),dev(net_tap0,iface=x,mac=fixed),dev(vdev:net_null3)");
-    EXPECT_THAT(config.devices, ElementsAre("0000:00:04.0,rxq_cqe_comp_en=0", "net_tap0,iface=x,mac=fixed", "vdev:net_null3"));
+    const Config config =
+        parsed("dev(0000:00:04.0,rxq_cqe_comp_en=0),dev(net_tap0,iface=x,mac=fixed),dev(vdev:net_null3)");
+    EXPECT_THAT(config.devices,
+                ElementsAre("0000:00:04.0,rxq_cqe_comp_en=0", "net_tap0,iface=x,mac=fixed", "vdev:net_null3"));
 }
 
 TEST(Devargs, ArgumentsHoldNestedParenthesesAndOurOwnKeys) {
-    const Config config = parsed("dev(net_failsafe0,dev(net_null0,size=64),dev(net_null1),mac=02:00:00:00:00:07),hotplug_poll=9");
-    EXPECT_THAT(config.devices, ElementsAre("net_failsafe0,dev(net_null0,size=64),dev(net_null1),mac=02:00:00:00:00:07"));
+    const Config config =
+        parsed("dev(net_failsafe0,dev(net_null0,size=64),dev(net_null1),mac=02:00:00:00:00:07),hotplug_poll=9");
+    EXPECT_THAT(config.devices,
+                ElementsAre("net_failsafe0,dev(net_null0,size=64),dev(net_null1),mac=02:00:00:00:00:07"));
     EXPECT_FALSE(config.mac) << "that mac= is the inner device's";
     EXPECT_EQ(config.hotplug_poll, 9ms);
 }
 
 // FAULTS F6.
 TEST(Devargs, KeysCountInAnyOrder) {
-    std::vector<std::string> items{"dev(net_null0,size=64)", "dev(net_null1)", "hotplug_poll=50", "mac=02:11:22:aa:BB:fF"};
+    std::vector<std::string> items{"dev(net_null0,size=64)", "dev(net_null1)", "hotplug_poll=50",
+                                   "mac=02:11:22:aa:BB:fF"};
     std::sort(items.begin(), items.end());
     int orders = 0;
     do {
@@ -161,8 +166,8 @@ TEST(Devargs, ShortensALongQuotation) {
 TEST(Devargs, TakesOnlyAnExactNumberForThePollInterval) {
     EXPECT_EQ(parsed("dev(net_null0),hotplug_poll=1").hotplug_poll, 1ms);
     EXPECT_EQ(parsed("dev(net_null0),hotplug_poll=86400000").hotplug_poll, 24h);
-    for (const std::string value : {"10x", "0", "-1", "18446744073709551615", "18446744073709551616", "abc", "", " 10", "10 ",
-                                    "+10", "0x10", "1e3", "1.5", "86400001", "99999999999999999999999999999"}) {
+    for (const std::string value : {"10x", "0", "-1", "18446744073709551615", "18446744073709551616", "abc", "", " 10",
+                                    "10 ", "+10", "0x10", "1e3", "1.5", "86400001", "99999999999999999999999999999"}) {
         const std::string text = "dev(net_null0),hotplug_poll=" + value;
         const std::string error = refused(text);
         EXPECT_THAT(error, AllOf(StartsWith(quote(value, 29)), HasSubstr("hotplug_poll="))) << text;
@@ -172,10 +177,10 @@ TEST(Devargs, TakesOnlyAnExactNumberForThePollInterval) {
 
 // FAULTS F5.
 TEST(Devargs, TakesOnlyAWholeUnicastMacAddress) {
-    for (const std::string value :
-         {"ff:ff:ff:ff:ff:ff", "00:00:00:00:00:00", "01:00:5e:00:00:01", "02:00:00:00:00", "02:00:00:00:00:01:02",
-          "02:00:00:00:00:1", "2:0:0:0:0:1", "02-00-00-00-00-01", "0200.0000.0001", "02:00:00:00:00:0g", "02:00:00:00:00:-1",
-          "02:00:00:00:00:0x", "02:00:00:00:00: 1", "02:00:00:00:00;01", "", "net_null0", "02:00:00:00:00:01 "})
+    for (const std::string value : {"ff:ff:ff:ff:ff:ff", "00:00:00:00:00:00", "01:00:5e:00:00:01", "02:00:00:00:00",
+                                    "02:00:00:00:00:01:02", "02:00:00:00:00:1", "2:0:0:0:0:1", "02-00-00-00-00-01",
+                                    "0200.0000.0001", "02:00:00:00:00:0g", "02:00:00:00:00:-1", "02:00:00:00:00:0x",
+                                    "02:00:00:00:00: 1", "02:00:00:00:00;01", "", "net_null0", "02:00:00:00:00:01 "})
         EXPECT_THAT(refused("dev(net_null0),mac=" + value), StartsWith(quote(value, 20)));
     EXPECT_THAT(refused("mac=02:00:00:00:00:01,dev(net_null0),mac=02:00:00:00:00:02"),
                 AllOf(StartsWith(quote("mac=02:00:00:00:00:02", 38)), HasSubstr("twice")));
@@ -196,7 +201,8 @@ TEST(Devargs, RefusesADeviceThatIsNamedTwice) {
          })
         EXPECT_THAT(refused("dev(" + first + "),dev(" + second + ")"),
                     AllOf(StartsWith(quote(second, first.size() + 11)), HasSubstr("twice")));
-    EXPECT_EQ(parsed("dev(net_null0),dev(net_null00),dev(net_null1),dev(0000:00:04.0),dev(0001:00:04.0)").devices.size(), 5U);
+    EXPECT_EQ(
+        parsed("dev(net_null0),dev(net_null00),dev(net_null1),dev(0000:00:04.0),dev(0001:00:04.0)").devices.size(), 5U);
 }
 
 // FAULTS F156.
@@ -216,7 +222,8 @@ TEST(Devargs, SaysOfExecAndFdThatTheyAreNotSupportedYet) {
     EXPECT_THAT(refused("dev(net_null0),exec(echo net_null1)"),
                 AllOf(StartsWith(quote("exec(echo net_null1)", 16)), HasSubstr("not supported")));
     EXPECT_THAT(refused("fd(3),dev(net_null0)"), AllOf(StartsWith(quote("fd(3)", 1)), HasSubstr("not supported")));
-    EXPECT_THAT(refused("exec(echo 'net_null0)')"), HasSubstr("parenthesis")) << "FAULTS F8: the place, not a shell's error";
+    EXPECT_THAT(refused("exec(echo 'net_null0)')"), HasSubstr("parenthesis"))
+        << "FAULTS F8: the place, not a shell's error";
 }
 
 TEST(Devargs, ArgumentsMayBeLong) { // F13: how long is the bus's matter
@@ -238,8 +245,9 @@ TEST(Devargs, ReadsNothingBeyondWhatItWasGiven) {
 /// Whatever comes: accepted with what it says, or refused with a sentence that quotes a part that really stands there.
 TEST(Devargs, AnyTextIsAcceptedWholeOrRefusedWithAPlace) {
     std::mt19937 random(4711);
-    const std::vector<std::string> words{"dev(", ")",  "(",   ",",   "mac=",         "02:00:00:00:00:01", "hotplug_poll=", "50",
-                                         "exec", "fd", "net_null", "0", "vdev:", "=", "\n",    " ", "x", std::string(1, '\0'), "\xff"};
+    const std::vector<std::string> words{
+        "dev(",  ")", "(",  ",", "mac=", "02:00:00:00:00:01",  "hotplug_poll=", "50", "exec", "fd", "net_null", "0",
+        "vdev:", "=", "\n", " ", "x",    std::string(1, '\0'), "\xff"};
     int accepted = 0, refusals = 0;
     for (int round = 0; round < 60000; round++) {
         std::string text;

@@ -4,14 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <linux/netlink.h>
-#include <linux/rtnetlink.h>
-#include <net/if.h>
-#include <poll.h>
-#include <sched.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -23,6 +15,14 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 namespace holdfast {
 namespace {
@@ -218,8 +218,8 @@ TEST(NetdevWatch, IgnoresMessagesOfOtherProcesses) {
     });
 }
 
-/// A watch whose datagrams the test writes: its descriptor is one end of a pair of sockets. Their sender has no address,
-/// which for the watch is the kernel's.
+/// A watch whose datagrams the test writes: its descriptor is one end of a pair of sockets. Their sender has no
+/// address, which for the watch is the kernel's.
 class Dictated : public testing::Test {
   protected:
     void SetUp() override {
@@ -260,8 +260,8 @@ TEST_F(NetdevWatchDictated, PassesByOtherMessages) {
     added.header.nlmsg_type = RTM_NEWLINK;
     Message done = deletion(6);
     done.header.nlmsg_type = NLMSG_DONE;
-    EXPECT_THAT(said(bytes(added) + bytes(done) + bytes(deletion(7)) + bytes(deletion(8, AF_BRIDGE)) + bytes(deletion(0)) +
-                     bytes(deletion(-3)) + bytes(deletion(9)))
+    EXPECT_THAT(said(bytes(added) + bytes(done) + bytes(deletion(7)) + bytes(deletion(8, AF_BRIDGE)) +
+                     bytes(deletion(0)) + bytes(deletion(-3)) + bytes(deletion(9)))
                     .gone,
                 ElementsAre(7U, 9U));
 }
@@ -274,11 +274,13 @@ TEST_F(NetdevWatchDictated, SkipsThePaddingBetweenMessages) {
     // A last message without its padding.
     odd.header.nlmsg_len = sizeof(Message) - 1;
     odd.header.nlmsg_type = RTM_DELLINK;
-    EXPECT_THAT(said(bytes(deletion(7)) + bytes(odd, sizeof(Message) - 1)).gone, ElementsAre(7U)) << "too short to be a deletion";
+    EXPECT_THAT(said(bytes(deletion(7)) + bytes(odd, sizeof(Message) - 1)).gone, ElementsAre(7U))
+        << "too short to be a deletion";
 }
 
 TEST_F(NetdevWatchDictated, StopsAtALengthThatCannotBe) {
-    for (const std::uint32_t length : {0U, 1U, 15U, static_cast<unsigned>(sizeof(Message)) + 1, 0x7fffffffU, 0xfffffffeU, 0xffffffffU}) {
+    for (const std::uint32_t length :
+         {0U, 1U, 15U, static_cast<unsigned>(sizeof(Message)) + 1, 0x7fffffffU, 0xfffffffeU, 0xffffffffU}) {
         Message bad = deletion(5);
         bad.header.nlmsg_len = length;
         EXPECT_THAT(said(bytes(deletion(7)) + bytes(bad)).gone, ElementsAre(7U)) << length;

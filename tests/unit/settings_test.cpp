@@ -114,22 +114,27 @@ TEST(Settings, EveryChangeIsOneCallToTheDevice) {
 }
 
 TEST(Settings, NothingIsMissingFromADeviceThatHasTheSame) {
-    const std::vector<Change> all{Mtu{1400},           Promiscuous{false},  Allmulticast{true}, DefaultMac{mac(9)}, MacAdd{mac(10), 3},
-                                  MacAdd{mac(10), 63}, VlanFilter{0, true}, VlanOffload{5},     McList{{mac(11)}},  LinkUp{false}};
+    const std::vector<Change> all{Mtu{1400},          Promiscuous{false},  Allmulticast{true},  DefaultMac{mac(9)},
+                                  MacAdd{mac(10), 3}, MacAdd{mac(10), 63}, VlanFilter{0, true}, VlanOffload{5},
+                                  McList{{mac(11)}},  LinkUp{false}};
     EXPECT_THAT(missing(all, all), IsEmpty());
     EXPECT_THAT(missing({}, {}), IsEmpty());
 }
 
 TEST(Settings, WhatWasNeverSetIsLeftAsItIs) {
-    EXPECT_THAT(missing({}, {Mtu{1400}, Promiscuous{true}, Allmulticast{true}, DefaultMac{mac(9)}, VlanOffload{5}, LinkUp{false}}),
+    EXPECT_THAT(missing({}, {Mtu{1400}, Promiscuous{true}, Allmulticast{true}, DefaultMac{mac(9)}, VlanOffload{5},
+                             LinkUp{false}}),
                 IsEmpty());
 }
 
 TEST(Settings, OnlyTheDifferenceIsMissing) {
-    const std::vector<Change> has{Mtu{1500}, DefaultMac{mac(1)}, Promiscuous{false}, Allmulticast{false}, MacAdd{mac(10), 0}};
-    EXPECT_THAT(missing({Mtu{1500}, DefaultMac{mac(1)}, Promiscuous{true}, MacAdd{mac(10), 0}}, has), ElementsAre("promiscuous"));
+    const std::vector<Change> has{Mtu{1500}, DefaultMac{mac(1)}, Promiscuous{false}, Allmulticast{false},
+                                  MacAdd{mac(10), 0}};
+    EXPECT_THAT(missing({Mtu{1500}, DefaultMac{mac(1)}, Promiscuous{true}, MacAdd{mac(10), 0}}, has),
+                ElementsAre("promiscuous"));
     EXPECT_THAT(missing({Mtu{9000}, MacAdd{mac(10), 0}}, has), ElementsAre("mtu 9000"));
-    EXPECT_THAT(missing({LinkUp{true}, MacAdd{mac(10), 0}, MacAdd{mac(11), 0}}, has), ElementsAre("add 11/0", "link up"));
+    EXPECT_THAT(missing({LinkUp{true}, MacAdd{mac(10), 0}, MacAdd{mac(11), 0}}, has),
+                ElementsAre("add 11/0", "link up"));
 }
 
 // FAULTS F72.
@@ -139,9 +144,11 @@ TEST(Settings, VlanFiltersBecomeExactlyTheSet) {
         wanted.push_back(VlanFilter{static_cast<std::uint16_t>(vlan), true});
     wanted.push_back(VlanFilter{64, false});
     EXPECT_THAT(missing(wanted, {}), ElementsAre("vlan 0", "vlan 1", "vlan 63", "vlan 127", "vlan 4095"));
-    EXPECT_THAT(missing(wanted, {VlanFilter{100, true}, VlanFilter{64, true}, VlanFilter{63, true}, VlanFilter{4095, true}}),
-                ElementsAre("vlan 0", "vlan 1", "no vlan 64", "no vlan 100", "vlan 127"));
-    EXPECT_THAT(missing({}, wanted), ElementsAre("no vlan 0", "no vlan 1", "no vlan 63", "no vlan 127", "no vlan 4095"));
+    EXPECT_THAT(
+        missing(wanted, {VlanFilter{100, true}, VlanFilter{64, true}, VlanFilter{63, true}, VlanFilter{4095, true}}),
+        ElementsAre("vlan 0", "vlan 1", "no vlan 64", "no vlan 100", "vlan 127"));
+    EXPECT_THAT(missing({}, wanted),
+                ElementsAre("no vlan 0", "no vlan 1", "no vlan 63", "no vlan 127", "no vlan 4095"));
 }
 
 TEST(Settings, FilteringIsTurnedOnBeforeItsFilters) {
@@ -152,9 +159,11 @@ TEST(Settings, MacListsBecomeExactlyTheListWithItsPools) {
     EXPECT_THAT(missing({MacAdd{mac(10), 0}, MacAdd{mac(10), 63}, MacAdd{mac(11), 2}}, {}),
                 ElementsAre("add 10/0", "add 10/63", "add 11/2"));
     EXPECT_THAT(missing({MacAdd{mac(10), 0}, MacAdd{mac(10), 63}}, {MacAdd{mac(10), 0}}), ElementsAre("add 10/63"));
-    EXPECT_THAT(missing({}, {MacAdd{mac(10), 0}, MacAdd{mac(10), 1}, MacAdd{mac(11), 0}}), ElementsAre("remove 10", "remove 11"));
+    EXPECT_THAT(missing({}, {MacAdd{mac(10), 0}, MacAdd{mac(10), 1}, MacAdd{mac(11), 0}}),
+                ElementsAre("remove 10", "remove 11"));
     // A removal takes an address out of all its pools.
-    EXPECT_THAT(missing({MacAdd{mac(10), 0}}, {MacAdd{mac(10), 0}, MacAdd{mac(10), 1}}), ElementsAre("remove 10", "add 10/0"));
+    EXPECT_THAT(missing({MacAdd{mac(10), 0}}, {MacAdd{mac(10), 0}, MacAdd{mac(10), 1}}),
+                ElementsAre("remove 10", "add 10/0"));
 }
 
 TEST(Settings, RoomIsMadeBeforeItIsFilled) {
@@ -163,7 +172,8 @@ TEST(Settings, RoomIsMadeBeforeItIsFilled) {
 
 // ethdev refuses a default address that is in the list.
 TEST(Settings, AnAddressLeavesTheListBeforeItBecomesTheDefaultOne) {
-    EXPECT_THAT(missing({DefaultMac{mac(10)}}, {DefaultMac{mac(1)}, MacAdd{mac(10), 0}}), ElementsAre("remove 10", "default 10"));
+    EXPECT_THAT(missing({DefaultMac{mac(10)}}, {DefaultMac{mac(1)}, MacAdd{mac(10), 0}}),
+                ElementsAre("remove 10", "default 10"));
 }
 
 // FAULTS F67.
@@ -280,7 +290,8 @@ TEST(Settings, AnyHistoryIsReplayedToAnEqualState) {
         // The late one: new, or with a past of its own that we know of.
         Settings has = live(ethdev, kB, history, seed % 2 == 0 ? 0 : history.below(20));
         Settings wanted = live(ethdev, kA, history, history.below(40));
-        for (auto [want, is] : {std::pair{&wanted.promiscuous, &has.promiscuous}, {&wanted.allmulticast, &has.allmulticast},
+        for (auto [want, is] : {std::pair{&wanted.promiscuous, &has.promiscuous},
+                                {&wanted.allmulticast, &has.allmulticast},
                                 {&wanted.link_up, &has.link_up}})
             if (!want->has_value() && is->has_value())
                 *want = want == &wanted.link_up; // "never set" leaves it alone: make it the default

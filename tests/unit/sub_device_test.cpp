@@ -366,7 +366,8 @@ TEST_F(SubDeviceTest, WaitsLongerEachTimeUpToALimit) {
 
 TEST_F(SubDeviceTest, NeverWaitsLessThanThePollIntervalNorOverflows) {
     const Clock::time_point now{};
-    for (const auto poll : {std::chrono::milliseconds{1}, std::chrono::milliseconds{2000}, std::chrono::milliseconds{24h}}) {
+    for (const auto poll :
+         {std::chrono::milliseconds{1}, std::chrono::milliseconds{2000}, std::chrono::milliseconds{24h}}) {
         SubDevice sub{kFirst, "net_null0", selection_, host_};
         for (int i = 0; i < 50; i++) {
             sub.put_off({-EIO, "probe a device"}, now, poll);
