@@ -327,6 +327,8 @@ Status VirtualPort::plug_by_hand(SubIndex sub) {
         return {-EINVAL, "find that sub-device"};
     SubDevice &s = *subs_[sub.raw()];
     s.removed_by_hand = false;
+    s.leaving_since = {}; // if it had not left yet, then it stays
+    s.said_busy = false;
     s.retry_now();
     host_.wake();
     return {};

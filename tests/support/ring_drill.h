@@ -29,7 +29,7 @@ inline Tally ring_cursors() {
             all[i] = &nodes[i];
         std::array<bool, kNodes> linked{};
         Ring ring;
-        unsigned rest = script;
+        std::size_t rest = script;
         for (unsigned step = 0; step < kSteps; step++, rest /= kNodes) {
             const std::size_t n = rest % kNodes;
             if (linked[n])
