@@ -145,8 +145,17 @@ TEST_F(Hotplug, ASubDeviceThatIsRemovedByHandWhileItIsProbedDoesNotJoin) {
     b.delay("probe", 50ms);
     Vport port(devargs_of({&a, &b}, "hotplug_poll=5"));
     ASSERT_EQ(port.up(pool()), 0);
-    const std::int64_t probes = b.calls("probe");
+    ASSERT_TRUE(port.remove_by_hand(1).ok());
+    // No probe is under way and none begins.
+    std::int64_t probes = -1;
+    ASSERT_TRUE(eventually([&] {
+        const std::int64_t before = b.calls("probe");
+        std::this_thread::sleep_for(120ms);
+        probes = b.calls("probe");
+        return probes == before;
+    }));
     b.plug();
+    ASSERT_TRUE(port.plug_by_hand(1).ok());
     ASSERT_TRUE(eventually([&] { return b.calls("probe") > probes; }));
     ASSERT_TRUE(port.remove_by_hand(1).ok());
     EXPECT_TRUE(eventually([&] { return port.state(1) == "absent" && !b.there(); }));
