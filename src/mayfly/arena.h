@@ -41,7 +41,7 @@ class Arena {
 
   private:
     [[nodiscard]] char *address(std::size_t page) const noexcept;
-    [[nodiscard]] bool reserve_chunk() noexcept;
+    [[nodiscard]] bool reserve_chunk() noexcept HOLDFAST_TSA(requires_capability(mutex_));
 
     const std::size_t page_size_;
     const std::size_t chunk_pages_;
