@@ -88,7 +88,7 @@ void Device::end_life() noexcept {
 
 void Device::wait_for_borrowers() noexcept {
     // A callback may close the port it is told about: its own raising is not waited for.
-    const auto others = [this] {
+    const auto others = [this]() HOLDFAST_TSA(requires_capability(mutex_)) {
         const auto self = std::this_thread::get_id();
         return std::any_of(borrowers_.begin(), borrowers_.end(),
                            [&](const std::thread::id &thread) { return thread != self; });

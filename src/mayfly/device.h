@@ -155,7 +155,7 @@ class Device {
     void give_back() noexcept;
     [[nodiscard]] bool take_rmv() noexcept;
     void raise_rmv() noexcept;
-    void wait_for_borrowers() noexcept;
+    void wait_for_borrowers() noexcept HOLDFAST_TSA(requires_capability(mutex_));
 
     std::atomic<std::uint32_t> live_{0};
     std::atomic<std::uint32_t> carrier_{1};

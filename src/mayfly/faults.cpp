@@ -17,22 +17,18 @@ constexpr int error_of(std::uint64_t failure) noexcept {
 } // namespace
 
 void Faults::mark(PerOp &op) noexcept {
-    // pairs: armed (Faults::armed).
-    op.armed.store(1, std::memory_order_seq_cst);
+    std::uint32_t seen = op.armed.load(std::memory_order_seq_cst);
+    // pairs: armed (Faults::armed). pairs: armed-empty (Faults::disarm_if_empty).
+    while (!op.armed.compare_exchange_weak(seen, (seen + 2) | 1U, std::memory_order_seq_cst)) {}
 }
 
 void Faults::disarm_if_empty(PerOp &op) noexcept {
-    const auto empty = [&op] {
-        // pairs: armed-empty (Faults::mark): either we see what was armed, or its mark comes after our clearing.
-        return calls_of(op.failure.load(std::memory_order_seq_cst)) == 0 &&
-               op.delay_us.load(std::memory_order_seq_cst) == 0 && op.events.load(std::memory_order_seq_cst) == 0 &&
-               op.unplug.load(std::memory_order_seq_cst) == 0;
-    };
-    if (!empty())
-        return;
-    op.armed.store(0, std::memory_order_seq_cst);
-    if (!empty())
-        mark(op);
+    // pairs: armed-empty (Faults::mark). Looked at before what is armed: a mark that comes later changes it, and then it
+    // stays as it is.
+    std::uint32_t seen = op.armed.load(std::memory_order_seq_cst);
+    if (calls_of(op.failure.load(std::memory_order_seq_cst)) == 0 && op.delay_us.load(std::memory_order_seq_cst) == 0 &&
+        op.events.load(std::memory_order_seq_cst) == 0 && op.unplug.load(std::memory_order_seq_cst) == 0)
+        op.armed.compare_exchange_strong(seen, seen & ~1U, std::memory_order_seq_cst);
 }
 
 Ambush Faults::take(Op which) noexcept {

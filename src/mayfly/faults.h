@@ -34,7 +34,7 @@ class Faults {
     /// Is anything armed for this operation? One load: all that an undisturbed burst pays.
     [[nodiscard]] bool armed(Op op) const noexcept {
         // pairs: armed (Faults::mark): what was armed before is seen.
-        return at(op).armed.load(std::memory_order_acquire) != 0;
+        return (at(op).armed.load(std::memory_order_acquire) & 1U) != 0;
     }
 
     /// What waits for this call; events and unplug are for one call and are gone then.
@@ -51,7 +51,7 @@ class Faults {
   private:
     struct PerOp {
         std::atomic<std::uint64_t> calls{0};
-        std::atomic<std::uint32_t> armed{0};
+        std::atomic<std::uint32_t> armed{0}; ///< odd: something is armed; each arming changes it
         /// Error and number of calls in one word, so that a call never pairs one arming's error with another's count.
         std::atomic<std::uint64_t> failure{0};
         std::atomic<std::uint32_t> delay_us{0};
