@@ -23,8 +23,8 @@ void Faults::mark(PerOp &op) noexcept {
 }
 
 void Faults::disarm_if_empty(PerOp &op) noexcept {
-    // pairs: armed-empty (Faults::mark). Looked at before what is armed: a mark that comes later changes it, and then it
-    // stays as it is.
+    // pairs: armed-empty (Faults::mark). Looked at before what is armed: a mark that comes later changes it, and then
+    // it stays as it is.
     std::uint32_t seen = op.armed.load(std::memory_order_seq_cst);
     if (calls_of(op.failure.load(std::memory_order_seq_cst)) == 0 && op.delay_us.load(std::memory_order_seq_cst) == 0 &&
         op.events.load(std::memory_order_seq_cst) == 0 && op.unplug.load(std::memory_order_seq_cst) == 0)
