@@ -31,6 +31,8 @@ class HOLDFAST_TSA(capability("mutex")) Mutex {
 class HOLDFAST_TSA(scoped_lockable) Locked {
   public:
     explicit Locked(Mutex &mutex) HOLDFAST_TSA(acquire_capability(mutex)) : mutex_(mutex) { mutex_.lock(); }
+    /// Takes a mutex over that was locked by try_lock().
+    Locked(Mutex &mutex, std::adopt_lock_t) HOLDFAST_TSA(requires_capability(mutex)) : mutex_(mutex) {}
     ~Locked() HOLDFAST_TSA(release_capability()) { mutex_.unlock(); }
     Locked(const Locked &) = delete;
     Locked &operator=(const Locked &) = delete;

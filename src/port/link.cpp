@@ -11,7 +11,18 @@
 #include <ethdev_driver.h>
 #include <rte_ethdev.h>
 
+#include <chrono>
+#include <mutex>
+
 namespace holdfast {
+namespace {
+
+/// A sub-device without link events is asked this often, when the application wants events.
+constexpr std::chrono::milliseconds kLinkPoll{100};
+/// When to come again to a port whose mutex is held: by an operation that may take long.
+constexpr std::chrono::milliseconds kBusy{5};
+
+} // namespace
 
 void VirtualPort::note_switch(const Locked &) {
     const SubIndex active = selection_.view().active;
@@ -52,6 +63,24 @@ void VirtualPort::announce_link(bool changed) {
     }
     // The application is called without a lock of ours: it calls back into us.
     (void)rte_eth_dev_callback_process(&dev_, RTE_ETH_EVENT_INTR_LSC, nullptr);
+}
+
+Clock::time_point VirtualPort::refresh_link(Clock::time_point now) {
+    if (!mutex_.try_lock())
+        return now + kBusy;
+    bool changed = false;
+    auto next = Clock::time_point::max();
+    {
+        const Locked held(mutex_, std::adopt_lock);
+        if (closing_)
+            return next;
+        note_switch(held);
+        changed = settle_link(held);
+        if (wanted_ == State::kStarted && configuration_.conf.intr_conf.lsc != 0)
+            next = now + kLinkPoll;
+    }
+    announce_link(changed);
+    return next;
 }
 
 int VirtualPort::link_update(int) {

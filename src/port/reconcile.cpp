@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "abi/bus.h"
+#include "abi/driver_abi.h"
 #include "abi/log.h"
 #include "base/ids.h"
 #include "base/mutex.h"
@@ -35,8 +36,8 @@ using namespace std::chrono_literals;
 /// CPU.
 constexpr std::chrono::milliseconds kPatience = 200ms;
 constexpr std::chrono::milliseconds kComeAgain = 10ms;
-/// A sub-device without link events is asked this often, when the application wants events.
-constexpr std::chrono::milliseconds kLinkPoll = 100ms;
+/// How long after a start, and after a first doubt, ethdev's table of burst functions is looked at.
+constexpr std::chrono::milliseconds kFastPathLook = 1s;
 
 } // namespace
 
@@ -142,13 +143,14 @@ void VirtualPort::refuse(const Locked &, SubDevice &sub, const Status &why, Cloc
 }
 
 void VirtualPort::welcome(const Locked &held, SubDevice &sub, const abi::Probed &probed, Clock::time_point now) {
+    sub.missed_turn = probed.status.code() == -EAGAIN;
     if (probed.absent) {
         sub.reason = "no such device";
         sub.look_again(now, config_.hotplug_poll);
         return;
     }
     if (!probed.status.ok()) {
-        if (probed.status.code() == -EAGAIN)
+        if (sub.missed_turn)
             sub.look_again(now, kComeAgain);
         else
             refuse(held, sub, probed.status, now);
@@ -220,9 +222,27 @@ Clock::time_point VirtualPort::next_visit(const Locked &, Clock::time_point now)
         else if (sub->state() == State::kAbsent && wanted(*sub) != State::kAbsent)
             next = std::min(next, sub->next_try);
     }
-    if (wanted_ == State::kStarted && configuration_.conf.intr_conf.lsc != 0)
-        next = std::min(next, now + kLinkPoll);
     return next;
+}
+
+Clock::time_point VirtualPort::check_fast_path(const Locked &, Clock::time_point now) {
+    if (wanted_ != State::kStarted || checked_start_ == starts_)
+        return Clock::time_point::max();
+    if (fast_path_due_ == Clock::time_point{}) // ethdev fills the table when our start() has returned
+        fast_path_due_ = now + kFastPathLook;
+    if (now < fast_path_due_)
+        return fast_path_due_;
+    fast_path_due_ = {};
+    if (const Status s = abi::check_fast_path(dev_); s.ok()) {
+        checked_start_ = starts_;
+    } else if (fast_path_doubts_++ > 0) { // once: the application may be about to stop the port
+        checked_start_ = starts_;
+        HOLDFAST_LOG(ERR, "%s: ethdev does not call what the driver installed: %s differs", name(), s.what());
+    } else {
+        return fast_path_due_ = now + kFastPathLook;
+    }
+    fast_path_doubts_ = 0;
+    return Clock::time_point::max();
 }
 
 Clock::time_point VirtualPort::reconcile(Clock::time_point now, abi::Wait wait) {
@@ -241,7 +261,7 @@ Clock::time_point VirtualPort::reconcile(Clock::time_point now, abi::Wait wait) 
             raise(held, now);
             note_switch(held);
             changed = settle_link(held);
-            next = next_visit(held, now);
+            next = std::min(next_visit(held, now), check_fast_path(held, now));
         }
     }
     (void)close_leaving(wait, nullptr, nullptr); // what could not join, or joined a port that was closed meanwhile

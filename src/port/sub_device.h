@@ -112,6 +112,7 @@ class SubDevice final : public abi::PortListener {
     bool removed_by_hand = false; ///< stays absent until it is plugged by hand
     bool leaving = false;         ///< torn down; its port waits to be closed, outside of the mutex
     bool closing = false;         ///< somebody closes that port now, outside of the mutex
+    bool missed_turn = false;     ///< its last probe found another hot-plug under way
     bool probing = false;         ///< a probe is under way, outside of the mutex
     bool announced = false;       ///< that it joined was logged
     bool said_busy = false;       ///< "an lcore is still inside" was logged for this removal

@@ -34,6 +34,8 @@ using namespace std::chrono_literals;
 
 /// How long a call of the application waits for lcores to leave. Longer means that one is stuck inside a driver.
 constexpr std::chrono::milliseconds kApplicationWaits = 5s;
+/// How long a new port waits for another port's hot-plug. A secondary process that asked for it waits 5 s.
+constexpr std::chrono::milliseconds kBeginWaits = 2s;
 
 } // namespace
 
@@ -71,7 +73,13 @@ VirtualPort::Configuration VirtualPort::copy_of(const rte_eth_dev &dev) noexcept
 Status VirtualPort::begin() {
     if (const int rc = rte_eth_dev_owner_new(&owner_); rc != 0)
         return {rc, "get an owner id"};
-    probe_absent(Clock::now(), abi::Wait::kBriefly);
+    // Another port's hot-plug may be under way, and what joins later brings no MAC address and no limits. Still
+    // bounded: the caller may hold the bus's lock that the other one wants.
+    const auto until = Clock::now() + kBeginWaits;
+    const auto missed = [](const auto &sub) { return sub->missed_turn; };
+    do {
+        probe_absent(Clock::now(), abi::Wait::kBriefly);
+    } while (std::any_of(subs_.begin(), subs_.end(), missed) && Clock::now() < until);
     const Locked held(mutex_);
     rte_ether_addr mac{};
     if (config_.mac) {
@@ -187,6 +195,9 @@ Status VirtualPort::start() {
         return s;
     }
     wanted_ = State::kStarted;
+    starts_++;
+    fast_path_due_ = {};
+    fast_path_doubts_ = 0;
     for (std::uint16_t q = 0; q < configuration_.rx_queues; q++)
         dev_.data->rx_queue_state[q] =
             queues_->rx(QueueId{q}).run ? RTE_ETH_QUEUE_STATE_STARTED : RTE_ETH_QUEUE_STATE_STOPPED;

@@ -37,9 +37,9 @@ struct Orphan {
 /// The virtual port: what the application configures, over sub-devices that come and go.
 ///
 /// Every public function takes the port's mutex itself (where it needs it), so it may be called from any thread but an
-/// lcore inside a burst; the ones named "host" belong to the host thread, or to the probing thread before the host
-/// knows the port. No function holds the mutex while it probes or removes a device, or while it calls the application.
-/// Lock order: the hot-plug turn (abi::Bus) is never taken with this mutex held.
+/// lcore inside a burst; the ones named "host" or "event loop" belong to those threads, or to the probing thread before
+/// they know the port. No function holds the mutex while it probes or removes a device, or while it calls the
+/// application. Lock order: the hot-plug turn (abi::Bus) is never taken with this mutex held.
 class VirtualPort {
   public:
     VirtualPort(rte_eth_dev &dev, Config config, abi::Ethdev &ethdev, abi::Bus &bus, Host &host);
@@ -60,6 +60,11 @@ class VirtualPort {
     // ---- host
     /// Takes all steps that can be taken now; says when to come again at the latest.
     Clock::time_point reconcile(Clock::time_point now, abi::Wait wait);
+
+    // ---- event loop
+    /// Makes the port's link what its active sub-device's is and tells the application of a change; passes by a port
+    /// that is busy. Says when to come again at the latest.
+    Clock::time_point refresh_link(Clock::time_point now);
     /// A netdev disappeared: loses the sub-device over it, if any. Lock-free.
     void netdev_gone(unsigned index) noexcept;
     /// Looks whether the netdevs below still exist, for when an event was missed. Lock-free.
@@ -141,6 +146,8 @@ class VirtualPort {
         HOLDFAST_TSA(requires_capability(mutex_));
     void raise(const Locked &, Clock::time_point now) HOLDFAST_TSA(requires_capability(mutex_));
     Clock::time_point next_visit(const Locked &, Clock::time_point now) const HOLDFAST_TSA(requires_capability(mutex_));
+    /// Once after each start: does ethdev call our burst functions? Says when to come again.
+    Clock::time_point check_fast_path(const Locked &, Clock::time_point now) HOLDFAST_TSA(requires_capability(mutex_));
     [[nodiscard]] State wanted(const SubDevice &sub) const noexcept HOLDFAST_TSA(requires_capability(mutex_));
     /// Shuts a sub-device out of the traffic and waits until nobody is inside, at most for `limit`.
     bool silence(const Locked &, SubDevice &sub, std::chrono::milliseconds limit)
@@ -210,6 +217,11 @@ class VirtualPort {
     };
     static Configuration copy_of(const rte_eth_dev &dev) noexcept;
     Configuration configuration_ HOLDFAST_TSA(guarded_by(mutex_));
+
+    std::uint64_t starts_ HOLDFAST_TSA(guarded_by(mutex_)) = 0;
+    std::uint64_t checked_start_ HOLDFAST_TSA(guarded_by(mutex_)) = 0; ///< the start that check_fast_path() saw
+    Clock::time_point fast_path_due_ HOLDFAST_TSA(guarded_by(mutex_));
+    unsigned fast_path_doubts_ HOLDFAST_TSA(guarded_by(mutex_)) = 0;
 
     SubIndex last_active_ HOLDFAST_TSA(guarded_by(mutex_));
     bool had_active_ HOLDFAST_TSA(guarded_by(mutex_)) = false;

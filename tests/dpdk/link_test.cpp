@@ -7,6 +7,7 @@
 #include <rte_ethdev.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -149,6 +150,48 @@ TEST_F(Link, ThatWasSetDownStaysDownOnALateSubDevice) {
     EXPECT_TRUE(always([&] { return port.link().link_status == RTE_ETH_LINK_DOWN; }, 100ms));
     ASSERT_EQ(rte_eth_dev_set_link_up(port.id()), 0);
     EXPECT_TRUE(eventually([&] { return port.link().link_status == RTE_ETH_LINK_UP; }));
+}
+
+// F108: slow work for one port is not to keep the events of another one.
+TEST_F(Link, AnEventOfOnePortDoesNotWaitForAProbeOfAnother) {
+    Mayfly slow, quick;
+    slow.unplug();
+    Vport first(devargs_of({&slow}, "hotplug_poll=5"));
+    Vport second(quick.dev());
+    ASSERT_EQ(first.up(pool(), with_events()), 0);
+    ASSERT_EQ(second.up(pool(), with_events()), 0);
+    const LinkEvents events(second);
+    slow.delay("probe", 5s);
+    const std::int64_t probes = slow.calls("probe");
+    slow.plug();
+    ASSERT_TRUE(eventually([&] { return slow.calls("probe") > probes; }));
+    quick.link(false);
+    EXPECT_TRUE(eventually([&] { return events.count() == 1 || slow.there(); }));
+    EXPECT_FALSE(slow.there()) << "the event came only when the probe was over";
+    EXPECT_FALSE(events.up());
+    slow.clear();
+    EXPECT_TRUE(eventually([&] { return first.joined(0); }));
+}
+
+// The same while the other port holds its own lock for long.
+TEST_F(Link, AnEventOfOnePortDoesNotWaitForAStartOfASubDeviceOfAnother) {
+    Mayfly slow, quick;
+    slow.unplug();
+    Vport first(devargs_of({&slow}, "hotplug_poll=5"));
+    Vport second(quick.dev());
+    ASSERT_EQ(first.up(pool(), with_events()), 0);
+    ASSERT_EQ(second.up(pool(), with_events()), 0);
+    const LinkEvents events(second);
+    slow.delay("dev_start", 5s);
+    const std::int64_t starts = slow.calls("dev_start");
+    slow.plug();
+    ASSERT_TRUE(eventually([&] { return slow.calls("dev_start") > starts; }));
+    const auto began = std::chrono::steady_clock::now();
+    quick.link(false);
+    EXPECT_TRUE(eventually([&] { return events.count() == 1; }));
+    EXPECT_LT(std::chrono::steady_clock::now() - began, 4s) << "the event came only when the start was over";
+    slow.clear();
+    EXPECT_TRUE(eventually([&] { return first.joined(0); }));
 }
 
 } // namespace

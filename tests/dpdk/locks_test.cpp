@@ -169,6 +169,28 @@ TEST_F(Locks, SettingsOfAPortDoNotWaitForItsOwnSlowProbe) {
     EXPECT_EQ(slow.settings().mtu, 1300);
 }
 
+// rte_dev_probe() does not hold the bus's lock, and the new port finds another one's hot-plug under way.
+TEST_F(Locks, APortMadeWhileAnotherOneProbesTakesItsSubDevicesMacAllTheSame) {
+    Mayfly slow, quick("mac=02:00:00:00:77:01");
+    slow.unplug();
+    Vport first(devargs_of({&slow}, "hotplug_poll=5"));
+    ASSERT_EQ(first.up(pool()), 0);
+    ASSERT_TRUE(host_is_inside_a_probe(slow, 1s));
+    const std::string name = unique("net_holdfast");
+    ASSERT_EQ(rte_dev_probe((name + "," + quick.dev()).c_str()), 0);
+    std::uint16_t id = 0;
+    ASSERT_EQ(rte_eth_dev_get_port_by_name(name.c_str(), &id), 0);
+    rte_ether_addr mac{};
+    EXPECT_EQ(rte_eth_macaddr_get(id, &mac), 0);
+    EXPECT_EQ(mac.addr_bytes[0], 0x02);
+    EXPECT_EQ(mac.addr_bytes[4], 0x77);
+    EXPECT_EQ(mac.addr_bytes[5], 0x01);
+    EXPECT_EQ(rte_eth_dev_close(id), 0);
+    EXPECT_EQ(rte_vdev_uninit(name.c_str()), 0);
+    slow.clear();
+    EXPECT_TRUE(eventually([&] { return first.joined(0); }));
+}
+
 // The bus holds its lock around our remove, and the host thread wants it for the probe that it is in.
 TEST_F(Locks, DetachWithoutCloseWhileTheHostThreadProbesEndsAndLeavesNothing) {
     for (int round = 0; round < 3; round++) {

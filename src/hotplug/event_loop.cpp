@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "hotplug/event_loop.h"
+
+#include "abi/log.h"
+#include "base/ids.h"
+#include "port/virtual_port.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace holdfast {
+namespace {
+
+/// Without the kernel's events vanished netdevs are looked for this often.
+constexpr std::chrono::milliseconds kNetdevPoll{50};
+
+template <class F> void each(Registry &registry, F f) {
+    for (const PortId id : registry.ids())
+        if (const Registry::Pin port = registry.pin(id))
+            f(*port);
+}
+
+} // namespace
+
+void EventLoop::listen() {
+    if (netdevs_.fd() < 0 && !netdevs_.open())
+        HOLDFAST_LOG(INFO, "no netlink socket here: vanished network interfaces are polled for");
+}
+
+void EventLoop::loop() {
+    auto next = Clock::time_point::max();
+    for (;;) {
+        const bool heard = wait(next, netdevs_.fd());
+        if (stopping())
+            return;
+        bool look = netdevs_.fd() < 0;
+        if (heard)
+            look = netdevs_.read([this](unsigned index) {
+                each(registry_, [index](VirtualPort &port) { port.netdev_gone(index); });
+            }) == NetdevWatch::Heard::kMissed;
+        if (look)
+            each(registry_, [](VirtualPort &port) { port.check_netdevs(); });
+        next = refresh_links();
+        if (netdevs_.fd() < 0)
+            next = std::min(next, Clock::now() + kNetdevPoll);
+    }
+}
+
+Clock::time_point EventLoop::refresh_links() {
+    auto next = Clock::time_point::max();
+    each(registry_, [&](VirtualPort &port) { next = std::min(next, port.refresh_link(Clock::now())); });
+    return next;
+}
+
+} // namespace holdfast

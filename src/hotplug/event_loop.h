@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "hotplug/netdev_watch.h"
+#include "hotplug/registry.h"
+#include "hotplug/thread.h"
+
+namespace holdfast {
+
+/// Hears what happens to devices and tells the ports at once: interfaces that vanish, links that change. It makes no
+/// call that waits for a hot-plug or for a port that is busy, so a slow device of one port does not keep the events of
+/// another one. (The host thread's work does.)
+class EventLoop final : public Thread {
+  public:
+    explicit EventLoop(Registry &registry) noexcept : Thread("holdfast-event"), registry_(registry) {}
+    /// Starts to hear of interfaces, in the network namespace of the calling thread. Before run().
+    void listen();
+
+  private:
+    void loop() override;
+    Clock::time_point refresh_links();
+
+    Registry &registry_;
+    NetdevWatch netdevs_;
+};
+
+} // namespace holdfast
