@@ -36,13 +36,19 @@ def copy_of_scripts(folder):
     return copy
 
 
+def default_signals():
+    """What a test sends must end the command, also when this test runs in the background or under nohup."""
+    for sig in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(sig, signal.SIG_DFL)
+
+
 class Started:
     """A command in the environment that has reported, through its first line, that it runs."""
 
     def __init__(self, *command, script=RUN, cwd=CHECKOUT):
         self.process = subprocess.Popen(
             [script, *command], cwd=cwd, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+            preexec_fn=default_signals,
         )
         self.first_line = self.process.stdout.readline().strip()
 
