@@ -2,6 +2,7 @@
 // What ethdev copies when a port starts, and what it takes back when it releases one: fields that no public function
 // reads.
 #include "abi/driver_abi.h"
+#include "support/eal_state.h"
 
 #include <gmock/gmock.h>
 
@@ -215,15 +216,7 @@ TEST_F(FastPath, ACallbackIsFoundAtItsQueue) {
     EXPECT_EQ(rte_eth_remove_tx_callback(port, 0, tx), 0);
 }
 
-std::size_t heap_in_use() {
-    std::size_t used = 0;
-    for (unsigned i = 0; i < rte_socket_count(); i++) {
-        rte_malloc_socket_stats stats{};
-        if (rte_malloc_get_socket_stats(rte_socket_id_by_idx(i), &stats) == 0)
-            used += stats.heap_allocsz_bytes;
-    }
-    return used;
-}
+using test::heap_in_use;
 
 TEST(Release, ClearsThePrivateFieldsAndFreesTheSharedOnes) {
     rte_eth_dev *warm_up =

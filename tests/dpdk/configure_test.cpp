@@ -1,110 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Configure, start, stop, again and again; and that every operation reaches the sub-device. (FAULTS.md, section 3.)
+// Configure, start, stop, again and again. (FAULTS.md, section 3.)
 #include "support/virtual_port.h"
 
 #include <gtest/gtest.h>
 
 #include <rte_ethdev.h>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
-#include <functional>
-#include <memory>
-#include <string>
 #include <thread>
-#include <vector>
 
 namespace holdfast::test {
 namespace {
 
 class Configure : public WithPorts {};
-
-// The order of ethdev's slots: each operation, called by its public function, arrives below as what it is.
-TEST_F(Configure, EveryOperationReachesTheSubDeviceAsItself) {
-    Mayfly m("mode=loop,lsc=0,rx_offloads=0xfffff"); // lsc=0: else ethdev answers for it
-    Vport port(m.dev());
-    ASSERT_EQ(port.rc(), 0);
-    const std::uint16_t p = port.id();
-    rte_ether_addr mac{{2, 0, 0, 0, 0, 1}}, more{{2, 0, 0, 0, 0, 2}};
-    rte_eth_stats stats{};
-    rte_mbuf *none[1]{};
-    Shape shape{.rx_queues = 2, .tx_queues = 2, .descriptors = 64, .conf = {}, .deferred = true};
-    shape.conf.rxmode.offloads = RTE_ETH_RX_OFFLOAD_VLAN_FILTER;
-
-    struct Call {
-        const char *op;
-        std::function<int()> call;
-    };
-    const std::vector<Call> calls{
-        {"dev_configure", [&] { return port.configure(shape); }},
-        {"rx_queue_setup", [&] { return port.set_up_queues(shape, pool()); }},
-        {"dev_start", [&] { return port.start(); }},
-        {"rx_queue_start", [&] { return rte_eth_dev_rx_queue_start(p, 1); }},
-        {"tx_queue_start", [&] { return rte_eth_dev_tx_queue_start(p, 1); }},
-        {"rx_burst", [&] { return rte_eth_rx_burst(p, 1, none, 1); }},
-        {"tx_burst", [&] { return send(port, 1, 1) == 1 ? 0 : -1; }},
-        {"tx_prepare", [&] { return rte_eth_tx_prepare(p, 1, none, 0); }},
-        {"rx_queue_count", [&] { return rte_eth_rx_queue_count(p, 1) == 1 ? 0 : -1; }},
-        {"tx_queue_count",
-         [&] { return rte_eth_fp_ops[p].tx_queue_count(rte_eth_fp_ops[p].txq.data[1]) == 1 ? 0 : -1; }},
-        {"rx_descriptor_status",
-         [&] { return rte_eth_rx_descriptor_status(p, 1, 0) == RTE_ETH_RX_DESC_DONE ? 0 : -1; }},
-        {"tx_descriptor_status",
-         [&] { return rte_eth_tx_descriptor_status(p, 1, 0) == RTE_ETH_TX_DESC_FULL ? 0 : -1; }},
-        {"tx_done_cleanup", [&] { return rte_eth_tx_done_cleanup(p, 1, 0); }},
-        {"rx_queue_stop", [&] { return rte_eth_dev_rx_queue_stop(p, 1); }},
-        {"tx_queue_stop", [&] { return rte_eth_dev_tx_queue_stop(p, 1); }},
-        {"link_update", [&] { return port.link().link_status == RTE_ETH_LINK_UP ? 0 : -1; }},
-        {"dev_set_link_down", [&] { return rte_eth_dev_set_link_down(p); }},
-        {"dev_set_link_up", [&] { return rte_eth_dev_set_link_up(p); }},
-        {"promiscuous_enable", [&] { return rte_eth_promiscuous_enable(p); }},
-        {"promiscuous_disable", [&] { return rte_eth_promiscuous_disable(p); }},
-        {"allmulticast_enable", [&] { return rte_eth_allmulticast_enable(p); }},
-        {"allmulticast_disable", [&] { return rte_eth_allmulticast_disable(p); }},
-        {"mac_addr_set", [&] { return rte_eth_dev_default_mac_addr_set(p, &mac); }},
-        {"mac_addr_add", [&] { return rte_eth_dev_mac_addr_add(p, &more, 0); }},
-        {"mac_addr_remove", [&] { return rte_eth_dev_mac_addr_remove(p, &more); }},
-        {"set_mc_addr_list", [&] { return rte_eth_dev_set_mc_addr_list(p, &more, 1); }},
-        {"mtu_set", [&] { return rte_eth_dev_set_mtu(p, 1600); }},
-        {"vlan_filter_set", [&] { return rte_eth_dev_vlan_filter(p, 5, 1); }},
-        {"vlan_offload_set",
-         [&] { return rte_eth_dev_set_vlan_offload(p, RTE_ETH_VLAN_FILTER_OFFLOAD | RTE_ETH_VLAN_STRIP_OFFLOAD); }},
-        {"dev_supported_ptypes_get",
-         [&] { return rte_eth_dev_get_supported_ptypes(p, RTE_PTYPE_ALL_MASK, nullptr, 0) == 1 ? 0 : -1; }},
-        {"stats_get", [&] { return rte_eth_stats_get(p, &stats); }},
-        {"stats_reset", [&] { return rte_eth_stats_reset(p); }},
-        {"stats_reset", [&] { return rte_eth_xstats_reset(p); }},
-        {"dev_stop", [&] { return port.stop(); }},
-        {"tx_queue_setup", [&] { return port.set_up_queues(shape, pool()); }},
-        {"dev_reset", [&] { return rte_eth_dev_reset(p); }},
-        {"rx_queue_release",
-         [&] { return port.configure({.rx_queues = 1, .tx_queues = 1, .descriptors = 64, .conf = {}}); }},
-        {"dev_close", [&] { return port.close(); }},
-    };
-    for (const Call &c : calls) {
-        const std::int64_t before = m.calls(c.op);
-        ASSERT_GE(before, 0) << c.op;
-        EXPECT_EQ(c.call(), 0) << c.op;
-        EXPECT_GT(m.calls(c.op), before) << c.op;
-    }
-    expect_no_late_access({&m});
-}
-
-TEST_F(Configure, TheQueueInformationIsWhatTheApplicationAskedFor) {
-    Mayfly m;
-    Vport port(m.dev());
-    ASSERT_EQ(port.up(pool(), {.descriptors = 512, .conf = {}}), 0);
-    rte_eth_rxq_info rx{};
-    rte_eth_txq_info tx{};
-    ASSERT_EQ(rte_eth_rx_queue_info_get(port.id(), 0, &rx), 0);
-    ASSERT_EQ(rte_eth_tx_queue_info_get(port.id(), 0, &tx), 0);
-    EXPECT_EQ(rx.mp, pool());
-    EXPECT_EQ(rx.nb_desc, 512);
-    EXPECT_EQ(tx.nb_desc, 512);
-}
 
 // F33
 TEST_F(Configure, ANewConfigurationReachesEverySubDevice) {
@@ -257,31 +168,6 @@ TEST_F(Configure, ASubDeviceComesBackAfterTheLargestPacketWasChanged) {
     }
 }
 
-// F41
-TEST_F(Configure, WhatAPortWithoutSubDevicesOffersALaterOneCanMeet) {
-    Mayfly m("max_mtu=1500,max_desc=4096,queues=64");
-    for (const std::string &late : {m.devargs(), unique("net_null")}) {
-        SCOPED_TRACE(late);
-        auto holder = std::make_unique<Vport>("dev(" + late + ")"); // nobody else can have it meanwhile
-        Vport port("hotplug_poll=20,dev(" + late + ")");
-        rte_eth_dev_info info{};
-        ASSERT_EQ(rte_eth_dev_info_get(port.id(), &info), 0);
-        Shape shape{.rx_queues = info.max_rx_queues,
-                    .tx_queues = info.max_tx_queues,
-                    .descriptors = std::min(info.rx_desc_lim.nb_max, info.tx_desc_lim.nb_max),
-                    .conf = {}};
-        shape.conf.rxmode.offloads = info.rx_offload_capa;
-        shape.conf.txmode.offloads = info.tx_offload_capa;
-        shape.conf.rxmode.mtu = info.max_mtu;
-        shape.conf.rx_adv_conf.rss_conf.rss_hf = info.flow_type_rss_offloads;
-        ASSERT_EQ(port.up(pool(), shape), 0);
-        EXPECT_EQ(port.link().link_status, RTE_ETH_LINK_DOWN);
-        holder.reset();
-        EXPECT_TRUE(eventually([&] { return port.joined(0); })) << port.sub(0).reason;
-        EXPECT_EQ(send(port), 1);
-    }
-}
-
 // F42
 TEST_F(Configure, AStartThatFailedIsUndoneAndCanBeRepeated) {
     Mayfly a, b;
@@ -365,111 +251,6 @@ TEST_F(Configure, ASubDeviceThatComesBetweenAnyTwoStepsJoins) {
         EXPECT_EQ(receive(port, 32, 1), 3);
         EXPECT_EQ(b.settings().started, 1);
     }
-}
-
-TEST_F(Configure, AQueueThatIsDeferredRunsOnEverySubDeviceWhenItIsStarted) {
-    Mayfly a, b, late;
-    late.unplug();
-    Vport port(devargs_of({&a, &b, &late}));
-    ASSERT_EQ(port.up(pool(), {.rx_queues = 2, .tx_queues = 2, .conf = {}, .deferred = true}), 0);
-    EXPECT_EQ(a.calls("rx_queue_start"), 0);
-    ASSERT_EQ(rte_eth_dev_rx_queue_start(port.id(), 1), 0);
-    ASSERT_EQ(rte_eth_dev_tx_queue_start(port.id(), 0), 0);
-    for (const Mayfly *m : {&a, &b}) {
-        EXPECT_EQ(m->calls("rx_queue_start"), 1);
-        EXPECT_EQ(m->calls("tx_queue_start"), 1);
-    }
-    late.plug();
-    ASSERT_TRUE(eventually([&] { return port.joined(2); })) << port.sub(2).reason;
-    EXPECT_EQ(late.calls("rx_queue_start"), 1);
-    EXPECT_EQ(late.calls("tx_queue_start"), 1);
-    const auto runs = [&](const Mayfly &m, std::uint16_t queue) {
-        rte_eth_rxq_info rx{};
-        EXPECT_EQ(rte_eth_rx_queue_info_get(m.port().raw(), queue, &rx), 0);
-        return rx.queue_state == RTE_ETH_QUEUE_STATE_STARTED;
-    };
-    EXPECT_FALSE(runs(late, 0));
-    EXPECT_TRUE(runs(late, 1));
-}
-
-TEST_F(Configure, AQueueThatWasStoppedStaysStoppedOnALateSubDevice) {
-    Mayfly a, late;
-    late.unplug();
-    Vport port(devargs_of({&a, &late}));
-    ASSERT_EQ(port.up(pool(), {.rx_queues = 2, .tx_queues = 2, .conf = {}}), 0);
-    ASSERT_EQ(rte_eth_dev_rx_queue_stop(port.id(), 1), 0);
-    late.plug();
-    ASSERT_TRUE(eventually([&] { return port.joined(1); })) << port.sub(1).reason;
-    EXPECT_EQ(late.calls("rx_queue_stop"), 1);
-    ASSERT_EQ(rte_eth_dev_rx_queue_start(port.id(), 1), 0);
-    EXPECT_EQ(late.calls("rx_queue_start"), 1);
-}
-
-TEST_F(Configure, AQueueThatOneSubDeviceCannotStartIsStartedOnNone) {
-    Mayfly a, b;
-    Vport port(devargs_of({&a, &b}));
-    ASSERT_EQ(port.up(pool(), {.rx_queues = 1, .tx_queues = 1, .conf = {}, .deferred = true}), 0);
-    b.fail("rx_queue_start", EIO, 1);
-    EXPECT_LT(rte_eth_dev_rx_queue_start(port.id(), 0), 0);
-    EXPECT_EQ(a.calls("rx_queue_stop"), 1);
-    EXPECT_EQ(rte_eth_dev_rx_queue_start(port.id(), 0), 0);
-}
-
-// What OVS does on each setting: another number of queues, on a port that has run.
-TEST_F(Configure, QueuesComeAndGoWithEachConfigurationWhileSubDevicesDo) {
-    Mayfly a("mode=loop,queues=64"), b("mode=loop,queues=64");
-    Vport port(devargs_of({&a, &b}, "hotplug_poll=1"));
-    for (int i = 0; i < 40; i++) {
-        const auto queues = static_cast<std::uint16_t>(1 + (i * 7) % 64);
-        ASSERT_EQ(port.up(pool(), {.rx_queues = queues, .tx_queues = queues, .descriptors = 64, .conf = {}}), 0) << i;
-        if (i % 3 == 0) {
-            ASSERT_TRUE(port.remove_by_hand(static_cast<std::uint8_t>(i % 2)).ok());
-        }
-        const auto last = static_cast<std::uint16_t>(queues - 1);
-        EXPECT_EQ(send(port, 2, last), 2) << i;
-        ASSERT_EQ(port.stop(), 0);
-        ASSERT_TRUE(port.plug_by_hand(0).ok());
-        ASSERT_TRUE(port.plug_by_hand(1).ok());
-    }
-    expect_no_late_access({&a, &b});
-}
-
-TEST_F(Configure, StartWithoutEveryQueueSetUpIsRefused) {
-    Mayfly m;
-    Vport port(m.dev());
-    ASSERT_EQ(port.configure({.rx_queues = 2, .tx_queues = 1, .conf = {}}), 0);
-    ASSERT_EQ(rte_eth_rx_queue_setup(port.id(), 0, 64, 0, nullptr, pool()), 0);
-    ASSERT_EQ(rte_eth_tx_queue_setup(port.id(), 0, 64, 0, nullptr), 0);
-    EXPECT_EQ(port.start(), -EINVAL);
-    ASSERT_EQ(rte_eth_rx_queue_setup(port.id(), 1, 64, 0, nullptr, pool()), 0);
-    EXPECT_EQ(port.start(), 0);
-}
-
-TEST_F(Configure, ASubDeviceWithTooFewQueuesIsRefusedWithTheReason) {
-    Mayfly a, b("queues=2");
-    b.unplug();
-    Vport port(devargs_of({&a, &b}));
-    ASSERT_EQ(port.up(pool(), {.rx_queues = 4, .tx_queues = 4, .conf = {}}), 0);
-    b.plug();
-    EXPECT_TRUE(eventually([&] {
-        return port.sub(1).reason == "cannot use as many queues on a sub-device as the port has: Invalid argument";
-    })) << port.sub(1).reason;
-    ASSERT_EQ(port.stop(), 0);
-    ASSERT_EQ(port.up(pool(), {.rx_queues = 2, .tx_queues = 2, .conf = {}}), 0);
-    EXPECT_TRUE(eventually([&] { return port.joined(1); })) << "a configuration that fits is tried at once";
-}
-
-TEST_F(Configure, ASubDeviceThatCannotSetUpAQueueRefusesIt) {
-    Mayfly a, b;
-    Vport port(devargs_of({&a, &b}));
-    ASSERT_EQ(port.configure({}), 0);
-    b.fail("rx_queue_setup", ENOMEM, 1);
-    EXPECT_EQ(rte_eth_rx_queue_setup(port.id(), 0, 64, 0, nullptr, pool()), -ENOMEM);
-    b.fail("tx_queue_setup", ENOMEM, 1);
-    EXPECT_EQ(rte_eth_tx_queue_setup(port.id(), 0, 64, 0, nullptr), -ENOMEM);
-    EXPECT_EQ(port.start(), -EINVAL);
-    ASSERT_EQ(port.set_up_queues({}, pool()), 0);
-    EXPECT_EQ(port.start(), 0);
 }
 
 } // namespace

@@ -10,30 +10,7 @@
 namespace holdfast::mayfly::rig {
 namespace {
 
-class MayflyOps : public MayflyTest {
-  protected:
-    void SetUp() override {
-        MayflyTest::SetUp();
-        name_ = fresh_name();
-        ASSERT_EQ(probe(name_, "mode=loop,runtime_queues=1"), 0);
-        id_ = port(name_);
-        rte_eth_conf conf = interrupts();
-        conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
-        conf.rxmode.offloads = RTE_ETH_RX_OFFLOAD_VLAN_FILTER;
-        ASSERT_EQ(rte_eth_dev_configure(id_, 2, 2, &conf), 0);
-        set_up_queues(id_, 2);
-        ASSERT_EQ(rte_eth_dev_start(id_), 0);
-    }
-    rte_pmd_mayfly_settings told() const {
-        rte_pmd_mayfly_settings settings = {};
-        EXPECT_EQ(rte_pmd_mayfly_get_settings(name_.c_str(), &settings), 0);
-        return settings;
-    }
-    int fail(const char *op, int n, int error) { return rte_pmd_mayfly_fail(name_.c_str(), op, n, error); }
-
-    std::string name_;
-    std::uint16_t id_ = 0;
-};
+using MayflyOps = StartedMayfly;
 
 // Two of the functions are not stable yet, which their header says by a deprecation.
 #pragma GCC diagnostic push
@@ -256,90 +233,6 @@ TEST_F(MayflyOps, EachFailsAsOrderedAndWorksAgain) {
         EXPECT_EQ(call(id_), -EPERM) << op;
         EXPECT_GE(call(id_), 0) << op;
     }
-}
-
-TEST_F(MayflyOps, FailuresCanLastUntilCleared) {
-    ASSERT_EQ(fail("mtu_set", -1, -EBUSY), 0) << "an errno may be given with either sign";
-    for (int i = 0; i < 5; i++)
-        EXPECT_EQ(rte_eth_dev_set_mtu(id_, 1400), -EBUSY);
-    ASSERT_EQ(rte_pmd_mayfly_clear(name_.c_str()), 0);
-    EXPECT_EQ(rte_eth_dev_set_mtu(id_, 1400), 0);
-}
-
-TEST_F(MayflyOps, AnErrorOfALiveDeviceIsNotARemoval) {
-    ASSERT_EQ(fail("mtu_set", 1, EIO), 0);
-    EXPECT_EQ(rte_eth_dev_set_mtu(id_, 1400), -EIO);
-    EXPECT_EQ(rte_eth_dev_is_removed(id_), 0);
-    EXPECT_EQ(told().mtu, 1500);
-}
-
-TEST_F(MayflyOps, AFailingCloseReportsAndClosesAllTheSame) {
-    ASSERT_EQ(fail("dev_close", 1, EBUSY), 0);
-    ASSERT_EQ(rte_eth_dev_stop(id_), 0);
-    EXPECT_EQ(rte_eth_dev_close(id_), -EBUSY);
-    EXPECT_EQ(rte_pmd_mayfly_port(name_.c_str()), -ENODEV);
-}
-
-TEST_F(MayflyOps, AFailingStopLeavesThePortStarted) {
-    ASSERT_EQ(fail("dev_stop", 1, EBUSY), 0);
-    EXPECT_EQ(rte_eth_dev_stop(id_), -EBUSY);
-    EXPECT_EQ(told().started, 1);
-    EXPECT_EQ(rte_eth_dev_stop(id_), 0);
-    EXPECT_EQ(told().started, 0);
-}
-
-TEST_F(MayflyOps, AProbeCanFail) {
-    const std::string name = fresh_name();
-    ASSERT_EQ(rte_pmd_mayfly_fail(name.c_str(), "probe", 2, ENOMEM), 0);
-    EXPECT_EQ(probe(name), -ENOMEM);
-    EXPECT_EQ(probe(name), -ENOMEM);
-    EXPECT_EQ(probe(name), 0);
-    EXPECT_EQ(calls(name, "probe"), 3);
-}
-
-TEST_F(MayflyOps, ADelayTakesItsTime) {
-    ASSERT_EQ(rte_pmd_mayfly_delay(name_.c_str(), "mtu_set", 30'000), 0);
-    const auto start = std::chrono::steady_clock::now();
-    EXPECT_EQ(rte_eth_dev_set_mtu(id_, 1400), 0);
-    EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(30));
-}
-
-TEST_F(MayflyOps, AnEventIsRaisedFromInsideTheNextCall) {
-    const Events reset(id_, RTE_ETH_EVENT_INTR_RESET);
-    ASSERT_EQ(rte_pmd_mayfly_raise_in(name_.c_str(), "mtu_set", RTE_ETH_EVENT_INTR_RESET), 0);
-    EXPECT_EQ(reset.seen(), 0);
-    EXPECT_EQ(rte_eth_dev_set_mtu(id_, 1400), 0);
-    EXPECT_EQ(reset.seen(), 1);
-    EXPECT_EQ(reset.thread(), std::this_thread::get_id());
-    EXPECT_EQ(rte_eth_dev_set_mtu(id_, 1300), 0);
-    EXPECT_EQ(reset.seen(), 1);
-    ASSERT_EQ(rte_pmd_mayfly_raise(name_.c_str(), RTE_ETH_EVENT_INTR_RESET, 0), 0);
-    ASSERT_EQ(rte_pmd_mayfly_wait(name_.c_str(), 20000), 0);
-    EXPECT_EQ(reset.seen(), 2);
-}
-
-TEST_F(MayflyOps, TheDeviceCanBePulledFromInsideACall) {
-    const Events removed(id_, RTE_ETH_EVENT_INTR_RMV);
-    ASSERT_EQ(rte_pmd_mayfly_unplug_in(name_.c_str(), "mtu_set"), 0);
-    EXPECT_EQ(rte_eth_dev_set_mtu(id_, 1400), -EIO);
-    EXPECT_EQ(removed.seen(), 1);
-    EXPECT_EQ(rte_eth_dev_is_removed(id_), 1);
-}
-
-TEST_F(MayflyOps, FailingBurstsMoveNothing) {
-    EXPECT_EQ(send(id_, 0, 4), 4u);
-    ASSERT_EQ(fail("rx_burst", 2, EIO), 0);
-    EXPECT_EQ(receive(id_, 0), 0u);
-    EXPECT_EQ(receive(id_, 0), 0u);
-    EXPECT_EQ(receive(id_, 0), 4u);
-    ASSERT_EQ(fail("tx_burst", 1, EIO), 0);
-    EXPECT_EQ(send(id_, 0, 4), 0u);
-    ASSERT_EQ(fail("tx_prepare", 1, EINVAL), 0);
-    rte_mbuf *m = packets(1)[0];
-    EXPECT_EQ(rte_eth_tx_prepare(id_, 0, &m, 1), 0);
-    EXPECT_EQ(rte_errno, EINVAL);
-    EXPECT_EQ(rte_eth_tx_prepare(id_, 0, &m, 1), 1);
-    rte_pktmbuf_free(m);
 }
 
 TEST_F(MayflyOps, WhatWasSetIsRemembered) {

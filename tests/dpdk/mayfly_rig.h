@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include "support/wait.h"
 #include <rte_pmd_mayfly.h>
 
 #include <gmock/gmock.h>
@@ -125,6 +126,32 @@ class MayflyTest : public testing::Test {
     std::vector<std::string> probed_;
 };
 
+/// One that is started, with two queues, and can do all that a mayfly can.
+class StartedMayfly : public MayflyTest {
+  protected:
+    void SetUp() override {
+        MayflyTest::SetUp();
+        name_ = fresh_name();
+        ASSERT_EQ(probe(name_, "mode=loop,runtime_queues=1"), 0);
+        id_ = port(name_);
+        rte_eth_conf conf = interrupts();
+        conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+        conf.rxmode.offloads = RTE_ETH_RX_OFFLOAD_VLAN_FILTER;
+        ASSERT_EQ(rte_eth_dev_configure(id_, 2, 2, &conf), 0);
+        set_up_queues(id_, 2);
+        ASSERT_EQ(rte_eth_dev_start(id_), 0);
+    }
+    rte_pmd_mayfly_settings told() const {
+        rte_pmd_mayfly_settings settings = {};
+        EXPECT_EQ(rte_pmd_mayfly_get_settings(name_.c_str(), &settings), 0);
+        return settings;
+    }
+    int fail(const char *op, int n, int error) { return rte_pmd_mayfly_fail(name_.c_str(), op, n, error); }
+
+    std::string name_;
+    std::uint16_t id_ = 0;
+};
+
 /// Counts the events of one kind on one port, and the thread they came on. Registered for all ports, because ethdev
 /// lets nobody unregister from a port that was closed, and its next owner would get the events.
 class Events {
@@ -163,15 +190,6 @@ inline void roam() {
     (void)sched_setaffinity(0, sizeof(all), &all);
 }
 
-/// Waits for something another thread does. The limit is patience, not a measurement.
-template <class F> bool eventually(F &&condition) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (!condition()) {
-        if (std::chrono::steady_clock::now() > end)
-            return false;
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    return true;
-}
+using test::eventually;
 
 } // namespace holdfast::mayfly::rig

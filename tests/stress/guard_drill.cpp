@@ -7,22 +7,17 @@
 // Status 0: clean; 1: somebody was where nobody may be; 2: no removal met an lcore, so the run says nothing; 3: it did
 // not run.
 #include "stress/traffic.h"
+#include "support/own_eal.h"
 #include "support/virtual_port.h"
 
-#include <rte_eal.h>
 #include <rte_log.h>
 
 #include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <random>
-#include <sstream>
 #include <string>
-#include <system_error>
 #include <vector>
-
-#include <unistd.h>
 
 namespace holdfast::test {
 namespace {
@@ -104,22 +99,13 @@ int main(int argc, char **argv) {
     const auto cycles = static_cast<unsigned>(std::strtoul(argv[1], nullptr, 10));
     const std::uint64_t seed = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : std::random_device{}();
 
-    const char *given = std::getenv("HOLDFAST_EAL_ARGS");
-    std::istringstream words(given != nullptr ? given : "--no-huge -m 512 --no-pci --no-telemetry");
-    std::vector<std::string> args{argv[0], "--file-prefix=holdfast-drill-" + std::to_string(getpid())};
-    for (std::string word; words >> word;)
-        args.push_back(word);
-    std::vector<char *> pointers;
-    for (std::string &arg : args)
-        pointers.push_back(arg.data());
-    if (rte_eal_init(static_cast<int>(pointers.size()), pointers.data()) < 0)
+    const holdfast::test::OwnEal eal(argv[0], "holdfast-drill");
+    if (!eal.started())
         return 3;
     rte_log_set_level_pattern("*", RTE_LOG_CRIT); // EAL calls each probe of an absent device an error
-    const std::filesystem::path files = rte_eal_get_runtime_dir();
     const int status = holdfast::test::drill(cycles, seed);
     // What a mutant has broken may break the way out as well; the status is what counts.
-    std::error_code ignored;
-    std::filesystem::remove_all(files, ignored);
+    eal.remove_files();
     std::fflush(stdout);
     std::_Exit(status);
 }

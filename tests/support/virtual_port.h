@@ -6,6 +6,7 @@
 #include "hotplug/host_thread.h"
 #include "port/virtual_port.h"
 #include "support/eal_state.h"
+#include "support/wait.h"
 #include <rte_pmd_mayfly.h>
 
 #include <gtest/gtest.h>
@@ -33,29 +34,10 @@
 /// Virtual ports in a real EAL: made by devargs, driven through DPDK's public functions.
 namespace holdfast::test {
 
-using namespace std::chrono_literals;
-
 /// A device name that no other test of this process has used.
 inline std::string unique(std::string_view driver) {
     static int number = 0;
     return std::string(driver) + std::to_string(number++);
-}
-
-/// Looks until `condition` holds, at most for `limit`: on a busy machine threads come late, so no test counts on a
-/// time.
-template <class F> [[nodiscard]] bool eventually(F condition, std::chrono::milliseconds limit = 20s) {
-    const auto until = std::chrono::steady_clock::now() + limit;
-    while (!condition()) {
-        if (std::chrono::steady_clock::now() >= until)
-            return condition();
-        std::this_thread::sleep_for(1ms);
-    }
-    return true;
-}
-
-/// Does `condition` hold all the time, for that long?
-template <class F> [[nodiscard]] bool always(F condition, std::chrono::milliseconds how_long) {
-    return !eventually([&] { return !condition(); }, how_long);
 }
 
 /// One mayfly, by its name: there is nothing to see of it before somebody probes it. Leaves it plugged and without

@@ -23,11 +23,15 @@ TEST(Gate, OpensAndCloses) {
     EXPECT_FALSE(gate.is_open());
 }
 
-TEST(Guard, KeepsOutWhenTheGateIsClosed) {
+template <class G> void expect_to_be_kept_out() {
     const Gate gate;
-    Guard guard;
+    G guard;
     EXPECT_FALSE(guard.enter(gate));
     EXPECT_FALSE(guard.busy());
+}
+
+TEST(Guard, KeepsOutWhenTheGateIsClosed) {
+    expect_to_be_kept_out<Guard>();
 }
 
 TEST(Guard, LetsInWhenTheGateIsOpenAndIsBusyUntilItLeaves) {
@@ -69,10 +73,7 @@ TEST(CountedGuard, IsBusyUntilTheLastHasLeft) {
 }
 
 TEST(CountedGuard, KeepsOutWhenTheGateIsClosed) {
-    const Gate gate;
-    CountedGuard guard;
-    EXPECT_FALSE(guard.enter(gate));
-    EXPECT_FALSE(guard.busy());
+    expect_to_be_kept_out<CountedGuard>();
 }
 
 TEST(Door, KeepsTheGateAndTheSlowGuardOnLinesOfTheirOwn) {

@@ -1,27 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "port/sub_device.h"
-
-#include "base/ids.h"
-#include "base/selection.h"
-#include "base/state.h"
-#include "port/host.h"
+#include "sub_device_rig.h"
 #include "support/drill.h"
-#include "support/fake_ethdev.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <rte_ethdev.h>
-#include <rte_ether.h>
-
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
-#include <cstring>
-#include <memory>
 #include <thread>
 #include <vector>
 
@@ -32,41 +20,6 @@ using namespace std::chrono_literals;
 using fake::Op;
 using testing::AllOf;
 using testing::HasSubstr;
-
-class CountingHost final : public Host {
-  public:
-    void wake() noexcept override { wakes.fetch_add(1, std::memory_order_relaxed); }
-    std::atomic<unsigned> wakes{0};
-};
-
-constexpr PortId kPort{5};
-constexpr SubIndex kFirst{0};
-constexpr SubIndex kSecond{1};
-
-bool same(const rte_ether_addr &a, const rte_ether_addr &b) {
-    return std::memcmp(&a, &b, sizeof(a)) == 0;
-}
-
-class SubDeviceTest : public testing::Test {
-  protected:
-    fake::Nic &nic() { return ethdev_.nic(kPort); }
-
-    void adopt(SubDevice &sub, PortId port = kPort) {
-        const Status s = sub.adopt(ethdev_, port);
-        ASSERT_TRUE(s.ok()) << s.what();
-    }
-    void start(SubDevice &sub) {
-        adopt(sub);
-        sub.move_to(State::kConfigured);
-        sub.move_to(State::kStarted);
-        sub.open();
-    }
-
-    fake::Ethdev ethdev_;
-    Selection selection_;
-    CountingHost host_;
-    SubDevice sub_{kFirst, "net_null0,size=64", selection_, host_};
-};
 
 TEST_F(SubDeviceTest, BeginsAbsent) {
     EXPECT_STREQ(sub_.name(), "net_null0");
@@ -230,112 +183,6 @@ TEST_F(SubDeviceTest, ItGoesBackToItsOwnerWithItsOwnMac) {
     ethdev_.forget_calls();
     sub_.leave(ethdev_);
     EXPECT_EQ(ethdev_.calls(Op::kSetDefaultMac), 0U) << "one that has gone is not asked";
-}
-
-// ---- counters
-
-// FAULTS F56.
-TEST_F(SubDeviceTest, WhatItCountedStaysWhenItLeaves) {
-    nic().stats.ipackets = 100;
-    adopt(sub_);
-    nic().stats.ipackets = 130;
-    sub_.on_removal();
-    sub_.leave(ethdev_);
-    EXPECT_EQ(sub_.counted().ipackets, 30U) << "the last reading is taken when it leaves";
-    sub_.left();
-    nic().stats.ipackets = 1'000'000;
-    adopt(sub_);
-    EXPECT_EQ(sub_.counted().ipackets, 30U);
-    nic().stats.ipackets += 5;
-    sub_.read_stats(ethdev_);
-    EXPECT_EQ(sub_.counted().ipackets, 35U);
-}
-
-TEST_F(SubDeviceTest, KeepsItsLastCountersWhenTheDeviceDoesNotAnswer) {
-    adopt(sub_);
-    nic().stats.opackets = 8;
-    sub_.read_stats(ethdev_);
-    nic().removed = true;
-    sub_.read_stats(ethdev_);
-    EXPECT_EQ(sub_.counted().opackets, 8U);
-}
-
-TEST_F(SubDeviceTest, CountsFromZeroAfterAResetWhetherTheDeviceCanResetOrNot) {
-    for (const bool can : {true, false}) {
-        nic().stats.opackets = 50;
-        adopt(sub_);
-        nic().stats.opackets = 58;
-        sub_.read_stats(ethdev_);
-        EXPECT_EQ(sub_.counted().opackets, 8U);
-        ethdev_.fail_always(kPort, Op::kStatsReset, can ? 0 : ENOTSUP);
-        sub_.reset_stats(ethdev_);
-        EXPECT_EQ(sub_.counted().opackets, 0U);
-        nic().stats.opackets += 3;
-        sub_.read_stats(ethdev_);
-        EXPECT_EQ(sub_.counted().opackets, 3U);
-        sub_.reset_stats(ethdev_);
-        sub_.leave(ethdev_);
-        sub_.left();
-    }
-}
-
-TEST_F(SubDeviceTest, AResetWhileItIsGoingDoesNotBringItsWholeLifeBackWhenItHasLeft) {
-    adopt(sub_);
-    nic().stats.opackets = 5000;
-    sub_.read_stats(ethdev_);
-    sub_.on_removal(); // a netdev that vanished: its port answers on
-    sub_.reset_stats(ethdev_);
-    nic().stats.opackets = 5001;
-    sub_.leave(ethdev_);
-    EXPECT_LE(sub_.counted().opackets, 1U);
-}
-
-// ---- judging
-
-TEST_F(SubDeviceTest, JudgesWhatACallGave) {
-    adopt(sub_);
-    EXPECT_EQ(sub_.judge(ethdev_, 0), Outcome::kDone);
-    EXPECT_EQ(sub_.judge(ethdev_, 7), Outcome::kDone);
-    EXPECT_EQ(sub_.judge(ethdev_, -ENOTSUP), Outcome::kLacking);
-    EXPECT_EQ(sub_.judge(ethdev_, -ENOSYS), Outcome::kLacking);
-    for (const int rc : {-EINVAL, -EBUSY, -EPERM, -ENOMEM, -ENOSPC, -EAGAIN, -ETIMEDOUT})
-        EXPECT_EQ(sub_.judge(ethdev_, rc), Outcome::kRefused) << rc;
-    EXPECT_EQ(ethdev_.calls(Op::kIsRemoved), 1U) << "only adopt has asked";
-    // FAULTS F43: from a device that lives these are refusals.
-    EXPECT_EQ(sub_.judge(ethdev_, -EIO), Outcome::kRefused);
-    EXPECT_EQ(sub_.judge(ethdev_, -ENODEV), Outcome::kRefused);
-    EXPECT_FALSE(sub_.lost());
-}
-
-TEST_F(SubDeviceTest, NoticesByAFailedCallThatItHasGone) {
-    for (const int rc : {-EIO, -ENODEV}) {
-        start(sub_);
-        nic().removed = true;
-        EXPECT_EQ(sub_.judge(ethdev_, rc), Outcome::kVanished);
-        EXPECT_TRUE(sub_.lost());
-        EXPECT_FALSE(sub_.door().gate.is_open());
-        EXPECT_EQ(sub_.judge(ethdev_, -EINVAL), Outcome::kVanished) << "whatever it says now";
-        EXPECT_EQ(sub_.judge(ethdev_, -ENOTSUP), Outcome::kVanished);
-        nic().removed = false;
-        sub_.move_to(State::kConfigured);
-        sub_.move_to(State::kProbed);
-        sub_.leave(ethdev_);
-        sub_.left();
-    }
-}
-
-TEST_F(SubDeviceTest, NotesOnlyChangesThatWereDone) {
-    adopt(sub_);
-    int rc = 0;
-    EXPECT_EQ(sub_.apply(ethdev_, Mtu{1400}, rc), Outcome::kDone);
-    EXPECT_EQ(rc, 0);
-    EXPECT_EQ(sub_.has().mtu, 1400);
-    EXPECT_EQ(sub_.apply(ethdev_, Mtu{65000}, rc), Outcome::kRefused);
-    EXPECT_EQ(rc, -EINVAL);
-    EXPECT_EQ(sub_.has().mtu, 1400);
-    ethdev_.fail(kPort, Op::kSetAllmulticast, ENOTSUP);
-    EXPECT_EQ(sub_.apply(ethdev_, Allmulticast{true}, rc), Outcome::kLacking);
-    EXPECT_EQ(sub_.has().allmulticast, false);
 }
 
 // ---- trying again

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a sub-device, or somebody else, tells about it: too late, twice, or meant for another one. (FAULTS.md,
+// section 9.)
+#include "support/virtual_port.h"
+
+#include <gtest/gtest.h>
+
+#include <ethdev_driver.h>
+#include <ethdev_vdev.h>
+#include <rte_bus_vdev.h>
+#include <rte_dev.h>
+#include <rte_ethdev.h>
+#include <rte_malloc.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <string>
+
+namespace holdfast::test {
+namespace {
+
+class HotplugEvents : public WithPorts {};
+
+// F96
+TEST_F(HotplugEvents, TheNextOwnerOfAPortIdKeepsItsEventsToItself) {
+    Mayfly a, b, stranger;
+    Vport port(devargs_of({&a, &b}, "hotplug_poll=60000"));
+    ASSERT_EQ(port.up(pool()), 0);
+    ASSERT_TRUE(eventually([&] { return port.joined(1); }));
+    const PortId id = a.port();
+    a.unplug();
+    ASSERT_TRUE(eventually([&] { return !a.there(); }));
+    ASSERT_EQ(rte_vdev_init(stranger.name().c_str(), ""), 0);
+    ASSERT_EQ(stranger.port(), id) << "the id is used again";
+    const auto before = port.describe();
+    stranger.raise(RTE_ETH_EVENT_INTR_RMV);
+    EXPECT_TRUE(always([&] { return port.active() == 1; }, 50ms));
+    EXPECT_EQ(port.sub(0).removals, before.subs[0].removals);
+    EXPECT_TRUE(stranger.there()) << "not ours to take away";
+    EXPECT_EQ(rte_vdev_uninit(stranger.name().c_str()), 0);
+}
+
+// F97: the device is gone, and nobody has said so yet.
+TEST_F(HotplugEvents, AControlCallOnASubDeviceThatIsGoneButDidNotSaySoFindsItOut) {
+    Mayfly a, b("rmv=0");
+    Vport port(devargs_of({&a, &b}));
+    ASSERT_EQ(port.up(pool()), 0);
+    ASSERT_TRUE(eventually([&] { return port.joined(1); }));
+    b.unplug();
+    EXPECT_EQ(rte_eth_promiscuous_enable(port.id()), 0) << "a sub-device that vanished is no error of the call";
+    EXPECT_TRUE(eventually([&] { return !b.there(); }));
+    EXPECT_EQ(a.settings().promiscuous, 1);
+    b.plug();
+    EXPECT_TRUE(eventually([&] { return port.joined(1); }));
+    EXPECT_EQ(b.settings().promiscuous, 1);
+}
+
+TEST_F(HotplugEvents, StopAndStartOverASubDeviceThatIsGoneButDidNotSaySo) {
+    for (const char *first : {"stop", "configure", "start"}) {
+        SCOPED_TRACE(first);
+        Mayfly a, b("rmv=0");
+        Vport port(devargs_of({&a, &b}));
+        ASSERT_EQ(port.up(pool()), 0);
+        const auto gone_before = [&](const char *step) {
+            if (std::string(first) == step)
+                b.unplug();
+        };
+        gone_before("stop");
+        ASSERT_EQ(port.stop(), 0);
+        gone_before("configure");
+        ASSERT_EQ(port.configure({}), 0);
+        ASSERT_EQ(port.set_up_queues({}, pool()), 0);
+        gone_before("start");
+        ASSERT_EQ(port.start(), 0);
+        EXPECT_TRUE(eventually([&] { return !b.there(); }));
+        EXPECT_EQ(send(port), 1);
+    }
+}
+
+// F99
+TEST_F(HotplugEvents, TheApplicationsOwnCallbacksSurviveAVirtualPort) {
+    Mayfly a, b;
+    std::atomic<int> removals{0}, news{0};
+    const auto count = [](std::uint16_t, rte_eth_event_type, void *arg, void *) {
+        static_cast<std::atomic<int> *>(arg)->fetch_add(1);
+        return 0;
+    };
+    ASSERT_EQ(rte_eth_dev_callback_register(RTE_ETH_ALL, RTE_ETH_EVENT_INTR_RMV, count, &removals), 0);
+    ASSERT_EQ(rte_eth_dev_callback_register(RTE_ETH_ALL, RTE_ETH_EVENT_NEW, count, &news), 0);
+    int device_events = 0;
+    const auto on_device = [](const char *, rte_dev_event_type, void *arg) { ++*static_cast<int *>(arg); };
+    ASSERT_EQ(rte_dev_event_callback_register(nullptr, on_device, &device_events), 0);
+    {
+        Vport port(a.dev());
+        ASSERT_EQ(port.up(pool()), 0);
+        a.unplug();
+        ASSERT_TRUE(eventually([&] { return !a.there(); }));
+    }
+    EXPECT_EQ(removals.load(), 1);
+    EXPECT_GE(news.load(), 1) << "the virtual port itself";
+    ASSERT_EQ(rte_vdev_init(b.name().c_str(), ""), 0);
+    b.raise(RTE_ETH_EVENT_INTR_RMV);
+    EXPECT_EQ(removals.load(), 2);
+    rte_dev_event_callback_process("net_something", RTE_DEV_EVENT_ADD);
+    EXPECT_EQ(device_events, 1);
+    EXPECT_EQ(rte_vdev_uninit(b.name().c_str()), 0);
+    EXPECT_GT(rte_dev_event_callback_unregister(nullptr, on_device, &device_events), 0);
+    EXPECT_EQ(rte_eth_dev_callback_unregister(RTE_ETH_ALL, RTE_ETH_EVENT_INTR_RMV, count, &removals), 0);
+    EXPECT_EQ(rte_eth_dev_callback_unregister(RTE_ETH_ALL, RTE_ETH_EVENT_NEW, count, &news), 0);
+}
+
+// F102
+TEST_F(HotplugEvents, DoubledAndSwappedEventsEndInTheStateThatTheSystemIsIn) {
+    Mayfly a, b;
+    Vport port(devargs_of({&a, &b}, "hotplug_poll=2"));
+    ASSERT_EQ(port.up(pool()), 0);
+    for (int i = 0; i < 30; i++) {
+        (void)rte_pmd_mayfly_unplug(b.name().c_str(), RTE_PMD_MAYFLY_SYNC);
+        (void)rte_pmd_mayfly_plug(b.name().c_str());
+        (void)rte_pmd_mayfly_raise(b.name().c_str(), RTE_ETH_EVENT_INTR_RMV, RTE_PMD_MAYFLY_SYNC);
+        (void)rte_pmd_mayfly_unplug(b.name().c_str(), RTE_PMD_MAYFLY_SYNC);
+        (void)rte_pmd_mayfly_raise(b.name().c_str(), RTE_ETH_EVENT_INTR_RMV, RTE_PMD_MAYFLY_SYNC);
+        if (i % 2 == 0)
+            (void)rte_pmd_mayfly_plug(b.name().c_str());
+        ASSERT_TRUE(eventually([&] { return i % 2 == 0 ? port.joined(1) : port.state(1) == "absent"; })) << i;
+    }
+    (void)rte_pmd_mayfly_plug(b.name().c_str());
+    EXPECT_TRUE(eventually([&] { return port.joined(1); }));
+    EXPECT_TRUE(always([&] { return port.joined(1); }, 50ms));
+    EXPECT_EQ(port.active(), 0);
+    expect_no_late_access({&a, &b});
+}
+
+// F109: nothing of it is a removal for us; the traffic goes on.
+TEST_F(HotplugEvents, OtherEventsOfASubDeviceLeaveItInTheTraffic) {
+    Mayfly a("mode=loop"), b;
+    Vport port(devargs_of({&a, &b}));
+    ASSERT_EQ(port.up(pool()), 0);
+    ASSERT_TRUE(eventually([&] { return port.joined(1); }));
+    for (const rte_eth_event_type event :
+         {RTE_ETH_EVENT_ERR_RECOVERING, RTE_ETH_EVENT_RECOVERY_SUCCESS, RTE_ETH_EVENT_QUEUE_STATE,
+          RTE_ETH_EVENT_INTR_RESET, RTE_ETH_EVENT_RECOVERY_FAILED}) {
+        a.raise(event);
+        EXPECT_EQ(send(port, 2), 2);
+        EXPECT_EQ(receive(port) + receive(port), 2);
+    }
+    EXPECT_EQ(port.sub(0).removals, 0U);
+}
+
+// The application (or its operator) detaches a sub-device behind our back. DESTROY is the last that we hear of it.
+TEST_F(HotplugEvents, ASubDeviceThatSomebodyElseClosesIsForgottenAndComesBack) {
+    Mayfly a, b;
+    Vport port(devargs_of({&a, &b}, "hotplug_poll=5"));
+    ASSERT_EQ(port.up(pool()), 0);
+    ASSERT_TRUE(eventually([&] { return port.joined(1); }));
+    const std::uint16_t below = b.port().raw();
+    ASSERT_EQ(rte_eth_dev_stop(below), 0);
+    ASSERT_EQ(rte_eth_dev_close(below), 0);
+    EXPECT_TRUE(eventually([&] { return port.sub(1).removals == 1; }));
+    EXPECT_TRUE(eventually([&] { return port.joined(1); })) << port.sub(1).reason;
+    EXPECT_EQ(send(port), 1);
+}
+
+// F105: a device with two ports, the first of which is a sub-device.
+constexpr const char *kTwin = "holdfast_twin";
+constexpr int kTwinPorts = 2;
+
+int twin_ok(rte_eth_dev *) {
+    return 0;
+}
+int twin_info(rte_eth_dev *, rte_eth_dev_info *info) {
+    info->max_rx_queues = info->max_tx_queues = 1;
+    info->max_rx_pktlen = 1518;
+    info->max_mac_addrs = 1;
+    return 0;
+}
+int twin_probe(rte_vdev_device *vdev) {
+    static const eth_dev_ops ops = [] {
+        eth_dev_ops o{};
+        o.dev_configure = o.dev_start = o.dev_stop = o.dev_close = &twin_ok;
+        o.dev_infos_get = &twin_info;
+        return o;
+    }();
+    for (int i = 0; i < kTwinPorts; i++) {
+        rte_eth_dev *dev =
+            rte_eth_dev_allocate((std::string(rte_dev_name(&vdev->device)) + "_" + std::to_string(i)).c_str());
+        if (dev == nullptr)
+            return -ENOMEM;
+        dev->device = &vdev->device;
+        dev->dev_ops = &ops;
+        dev->data->mac_addrs = static_cast<rte_ether_addr *>(rte_zmalloc("twin", sizeof(rte_ether_addr), 0));
+        dev->data->mac_addrs[0] = {{2, 0, 0, 0, 1, static_cast<std::uint8_t>(i)}};
+        rte_eth_dev_probing_finish(dev);
+    }
+    return 0;
+}
+int twin_remove(rte_vdev_device *vdev) {
+    for (int i = 0; i < kTwinPorts; i++)
+        if (rte_eth_dev *dev =
+                rte_eth_dev_allocated((std::string(rte_dev_name(&vdev->device)) + "_" + std::to_string(i)).c_str());
+            dev != nullptr)
+            (void)rte_eth_dev_release_port(dev);
+    return 0;
+}
+
+TEST_F(HotplugEvents, OfADeviceWithTwoPortsTheFirstIsTakenAndTheOtherLivesOn) {
+    rte_vdev_driver driver{};
+    driver.driver.name = kTwin;
+    driver.probe = &twin_probe;
+    driver.remove = &twin_remove;
+    rte_vdev_register(&driver);
+    const std::string name = std::string(kTwin) + "0";
+    std::uint16_t second = 0;
+    {
+        Mayfly m;
+        Vport port("dev(" + name + ")," + m.dev());
+        ASSERT_EQ(port.rc(), 0);
+        std::uint16_t first = 0;
+        ASSERT_EQ(rte_eth_dev_get_port_by_name((name + "_0").c_str(), &first), 0);
+        ASSERT_EQ(rte_eth_dev_get_port_by_name((name + "_1").c_str(), &second), 0);
+        EXPECT_EQ(port.sub(0).port, PortId{first});
+        rte_eth_dev_owner owner{};
+        ASSERT_EQ(rte_eth_dev_owner_get(second, &owner), 0);
+        EXPECT_EQ(owner.id, static_cast<std::uint64_t>(RTE_ETH_DEV_NO_OWNER)) << "the other one is the application's";
+        ASSERT_TRUE(port.remove_by_hand(0).ok());
+        EXPECT_TRUE(eventually([&] { return port.state(0) == "absent" && rte_eth_dev_is_valid_port(first) == 0; }));
+        EXPECT_NE(rte_eth_dev_is_valid_port(second), 0) << "its device has to stay";
+    }
+    EXPECT_NE(rte_eth_dev_is_valid_port(second), 0);
+    EXPECT_EQ(rte_vdev_uninit(name.c_str()), 0);
+    EXPECT_EQ(rte_eth_dev_is_valid_port(second), 0);
+    rte_vdev_unregister(&driver);
+}
+
+} // namespace
+} // namespace holdfast::test
