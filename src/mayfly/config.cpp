@@ -21,13 +21,19 @@ constexpr std::uint64_t kTxOffloads = RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX
 /// Reads one value into the configuration; nullptr, or why it cannot.
 using Reader = const char *(*)(const Part &value, Config &config, Part &culprit);
 
+template <class T> void put(std::uint64_t value, T &field) noexcept {
+    field = static_cast<T>(value);
+}
+template <class T> void put(std::uint64_t value, std::optional<T> &field) noexcept {
+    field = static_cast<T>(value);
+}
+
 template <auto Member, std::uint64_t Min, std::uint64_t Max>
 const char *number(const Part &value, Config &config, Part & /*culprit*/) {
     const auto parsed = parse_number(value.text, Max);
     if (!parsed || *parsed < Min)
         return "not a number in the range of this key";
-    using Field = std::remove_reference_t<decltype(config.*Member)>;
-    config.*Member = static_cast<Field>(*parsed);
+    put(*parsed, config.*Member);
     return nullptr;
 }
 
@@ -115,6 +121,9 @@ constexpr Key kKeys[] = {
     {"queues", number<&Config::queues, 1, kMostQueues>},
     {"max_mtu", number<&Config::max_mtu, RTE_ETHER_MIN_MTU, 9600>},
     {"max_macs", number<&Config::max_macs, 1, RTE_ETH_NUM_RECEIVE_MAC_ADDR>},
+    {"macs", number<&Config::macs, 0, RTE_ETH_NUM_RECEIVE_MAC_ADDR>},
+    {"mc_macs", number<&Config::mc_macs, 0, 4096>},
+    {"vlans", number<&Config::vlans, 0, 4096>},
     {"min_desc", number<&Config::min_desc, 1, kMostDescriptors>},
     {"max_desc", number<&Config::max_desc, 1, kMostDescriptors>},
     {"desc_align", number<&Config::desc_align, 1, kMostDescriptors>},

@@ -37,7 +37,10 @@ struct Config {
 
     std::uint16_t queues = 16;
     std::uint16_t max_mtu = 9600;
-    std::uint32_t max_macs = 64;
+    std::uint32_t max_macs = 64;          ///< what it says it has, the default address included
+    std::optional<std::uint32_t> macs;    ///< places for further addresses; not told: as many as it says
+    std::optional<std::uint32_t> mc_macs; ///< places for multicast addresses; not told: max_macs
+    std::uint16_t vlans = 4096;           ///< places for VLANs
     std::uint16_t min_desc = 32;
     std::uint16_t max_desc = kMostDescriptors;
     std::uint16_t desc_align = 1;
@@ -56,12 +59,16 @@ struct Config {
     std::vector<Step> steps;
 
     Config() noexcept;
+
+    [[nodiscard]] std::uint32_t mac_places() const noexcept { return macs.value_or(max_macs - 1); }
+    [[nodiscard]] std::uint32_t mc_mac_places() const noexcept { return mc_macs.value_or(max_macs); }
 };
 
 /// Every key with its values, for `dpdk-pmdinfo.py`.
 #define MAYFLY_PARAMS                                                                                                  \
     "mode=sink|generate|loop|pair peer=<name> size=<int> rate=<int> mac=<mac> queues=<1..64> max_mtu=<int> "           \
-    "max_macs=<int> min_desc=<int> max_desc=<int> desc_align=<int> reta_size=<int> hash_key_size=<int> "               \
+    "max_macs=<int> macs=<int> mc_macs=<int> vlans=<int> min_desc=<int> max_desc=<int> desc_align=<int> "              \
+    "reta_size=<int> hash_key_size=<int> "                                                                             \
     "rx_offloads=<mask> tx_offloads=<mask> lsc=0|1 rmv=0|1 live_mac=0|1 runtime_queues=0|1 dead_tx=drop|refuse "       \
     "no_ops=<op;op> script=<command@time;command@time>"
 

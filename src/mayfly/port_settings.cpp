@@ -43,13 +43,17 @@ void Port::mac_remove(std::uint32_t slot) {
 Status Port::mac_add(rte_ether_addr *mac, std::uint32_t slot, std::uint32_t /*pool*/) {
     if (slot >= config_.max_macs)
         return {-ENOSPC, "add a MAC address: no such slot"};
-    device_.settings([&](Settings &s) {
-        if (slot == 0)
+    return device_.settings([&](Settings &s) -> Status {
+        if (slot == 0) {
             s.mac = to_mac(*mac);
-        else
-            s.macs[slot] = to_mac(*mac);
+            return {};
+        }
+        // An address that joins a second pool has its place already.
+        if (!s.macs.contains(slot) && s.macs.size() >= config_.mac_places())
+            return {-ENOSPC, "add a MAC address: the table is full (macs=)"};
+        s.macs[slot] = to_mac(*mac);
+        return {};
     });
-    return {};
 }
 
 Status Port::mac_set(rte_ether_addr *mac) {
@@ -62,7 +66,7 @@ Status Port::mac_set(rte_ether_addr *mac) {
 }
 
 Status Port::mc_list(rte_ether_addr *list, std::uint32_t count) {
-    if (count > config_.max_macs)
+    if (count > config_.mc_mac_places())
         return {-ENOSPC, "set the multicast list: it is too long"};
     device_.settings([&](Settings &s) {
         s.mc_macs.clear();
@@ -83,6 +87,8 @@ Status Port::vlan_filter(std::uint16_t vlan, int on) {
     return device_.settings([&](Settings &s) -> Status {
         if (vlan >= s.vlans.size())
             return {-EINVAL, "filter a VLAN: no such id"};
+        if (on != 0 && !s.vlans.test(vlan) && s.vlans.count() >= config_.vlans)
+            return {-ENOSPC, "filter a VLAN: the table is full (vlans=)"};
         s.vlans.set(vlan, on != 0);
         return {};
     });

@@ -32,12 +32,15 @@ TEST(MayflyConfig, HasDefaults) {
     EXPECT_TRUE(config.lsc);
     EXPECT_TRUE(config.rmv);
     EXPECT_TRUE(config.steps.empty());
+    EXPECT_EQ(config.mac_places(), config.max_macs - 1) << "the default address has one of those that it says it has";
+    EXPECT_EQ(config.mc_mac_places(), config.max_macs);
+    EXPECT_EQ(config.vlans, 4096);
 }
 
 TEST(MayflyConfig, ReadsEveryKeyInAnyOrder) {
     const Config config =
         parsed("size=128,mode=pair,peer=net_mayfly1,rate=1000,mac=02:00:00:00:00:2a,queues=64,"
-               "max_mtu=2000,max_macs=3,min_desc=64,max_desc=128,desc_align=32,reta_size=512,"
+               "max_mtu=2000,max_macs=3,macs=1,mc_macs=5,vlans=7,min_desc=64,max_desc=128,desc_align=32,reta_size=512,"
                "hash_key_size=52,rx_offloads=0x1,tx_offloads=0,lsc=0,rmv=0,live_mac=0,runtime_queues=1,"
                "dead_tx=refuse,no_ops=allmulticast_enable;mtu_set,script=unplug@2s;plug@4s");
     EXPECT_EQ(config.mode, Mode::kPair);
@@ -48,6 +51,9 @@ TEST(MayflyConfig, ReadsEveryKeyInAnyOrder) {
     EXPECT_EQ(config.queues, 64);
     EXPECT_EQ(config.max_mtu, 2000);
     EXPECT_EQ(config.max_macs, 3u);
+    EXPECT_EQ(config.mac_places(), 1u);
+    EXPECT_EQ(config.mc_mac_places(), 5u);
+    EXPECT_EQ(config.vlans, 7);
     EXPECT_EQ(config.min_desc, 64);
     EXPECT_EQ(config.max_desc, 128);
     EXPECT_EQ(config.desc_align, 32);
@@ -99,6 +105,10 @@ TEST(MayflyConfig, RefusesBadValues) {
                              "peer=net_mayfly1",
                              "mode=pair,peer=net_null0",
                              "max_mtu=67",
+                             "macs=129",
+                             "mc_macs=4097",
+                             "vlans=4097",
+                             "vlans=",
                              "reta_size=63",
                              "min_desc=64,max_desc=32",
                              "max_desc=100,desc_align=64",
