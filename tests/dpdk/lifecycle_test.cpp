@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Probe, close, detach, and what is left behind. (FAULTS.md, section 2.)
+#include "support/captured_log.h"
 #include "support/virtual_port.h"
 
 #include <gtest/gtest.h>
@@ -34,6 +35,20 @@ TEST_F(Lifecycle, APortComesUpOverOneSubDeviceAndLeavesNothingBehind) {
     EXPECT_EQ(send(port, 4), 4);
     EXPECT_EQ(receive(port), 4);
     expect_no_late_access({&m});
+}
+
+TEST_F(Lifecycle, WhatEthdevCallsInsteadOfAnInstalledFunctionIsNamedInTheLogOnce) {
+    const CapturedLog log;
+    Mayfly a, b;
+    Vport changed(a.dev()), untouched(b.dev());
+    ASSERT_EQ(untouched.up(pool()), 0);
+    ASSERT_EQ(changed.up(pool()), 0);
+    auto &table = rte_eth_fp_ops[changed.id()];
+    const auto had = table.tx_descriptor_status;
+    table.tx_descriptor_status = table.rx_descriptor_status;
+    EXPECT_TRUE(eventually([&] { return log.lines_with(changed.name(), "tx_descriptor_status") == 1; })) << log.text();
+    table.tx_descriptor_status = had;
+    EXPECT_EQ(log.lines_with("ethdev does not call", ""), 1U) << "the other port was looked at earlier";
 }
 
 // F17

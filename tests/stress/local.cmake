@@ -24,9 +24,7 @@ function(holdfast_stress name)
         ENVIRONMENT "${environment};HOLDFAST_EAL_ARGS=${lcores_${arg_LCORES}}" ${fail_when_skipped})
 endfunction()
 
-set(stress_main ${support_mains})
-list(FILTER stress_main INCLUDE REGEX "/eal_main\\.cpp$")
-holdfast_test_executable(stress_replug SOURCES stress/replug.cpp ${stress_main})
+holdfast_test_executable(stress_replug SOURCES stress/replug.cpp $<TARGET_OBJECTS:test_eal_main>)
 holdfast_stress(stress.replug_two_cores LCORES two COMMAND stress_replug)
 holdfast_stress(stress.replug_one_core LCORES one COMMAND stress_replug)
 
