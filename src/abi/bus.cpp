@@ -115,6 +115,8 @@ Probed take_over(const rte_device *dev, PortId port, const rte_devargs &wanted, 
                      owner.name);
         return {.status = {-EBUSY, "take a device that another port owns"}};
     }
+    if (rte_eth_devices[port.raw()].data->dev_started != 0) // lcores of theirs may be inside
+        return {.status = {-EBUSY, "take a device that somebody runs"}};
     owner.id = owner_id;
     std::snprintf(owner.name, sizeof(owner.name), "%s", owner_name);
     if (const int rc = rte_eth_dev_owner_set(port.raw(), &owner); rc != 0)
@@ -126,7 +128,7 @@ Probed take_over(const rte_device *dev, PortId port, const rte_devargs &wanted, 
     if (std::strcmp(had, text(&wanted)) != 0)
         HOLDFAST_LOG(WARNING, "%s: %s was probed before with other arguments (\"%s\"); \"%s\" is not used", owner_name,
                      rte_dev_name(dev), had, text(&wanted));
-    return {.port = port};
+    return {.used = true, .port = port};
 }
 
 class RealBus final : public Bus {

@@ -24,6 +24,7 @@ enum class Wait : std::uint8_t {
 struct Probed {
     Status status{};
     bool absent = false; ///< no such device now: not worth a log line, nor a growing delay
+    bool used = false;   ///< somebody probed it before us, and may have told it anything
     PortId port{};
 };
 

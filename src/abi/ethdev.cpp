@@ -3,7 +3,10 @@
 
 #include <ethdev_driver.h>
 #include <rte_ethdev.h>
+#include <rte_ether.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -81,6 +84,24 @@ class RealEthdev final : public Ethdev {
         return rte_eth_dev_vlan_filter(port.raw(), vlan, on ? 1 : 0);
     }
     int set_vlan_offload(PortId port, int mask) override { return rte_eth_dev_set_vlan_offload(port.raw(), mask); }
+    int vlan_offload(PortId port) override { return rte_eth_dev_get_vlan_offload(port.raw()); }
+
+    Leftovers leftovers(PortId port) override {
+        Leftovers out;
+        rte_eth_dev_info limits{};
+        if (rte_eth_dev_info_get(port.raw(), &limits) != 0)
+            return out;
+        // There are public getters for the addresses but none for their pools, nor for the VLANs.
+        const rte_eth_dev_data &data = *rte_eth_devices[port.raw()].data;
+        const std::uint32_t macs = std::min<std::uint32_t>(limits.max_mac_addrs, RTE_ETH_NUM_RECEIVE_MAC_ADDR);
+        for (std::uint32_t i = 0; i < macs && data.mac_addrs != nullptr; i++)
+            if (data.mac_pool_sel[i] != 0 && rte_is_zero_ether_addr(&data.mac_addrs[i]) == 0)
+                out.macs.emplace_back(data.mac_addrs[i], data.mac_pool_sel[i]);
+        constexpr std::size_t kBits = 64;
+        for (std::size_t vlan = 0; vlan < out.vlans.size(); vlan++)
+            out.vlans[vlan] = (data.vlan_filter_conf.ids[vlan / kBits] >> (vlan % kBits) & 1U) != 0;
+        return out;
+    }
 };
 
 } // namespace

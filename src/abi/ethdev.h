@@ -6,8 +6,11 @@
 
 #include <rte_ethdev.h>
 
+#include <bitset>
 #include <cstdint>
 #include <span>
+#include <utility>
+#include <vector>
 
 namespace holdfast::abi {
 
@@ -55,6 +58,16 @@ class Ethdev {
     virtual int set_mc_list(PortId port, std::span<const rte_ether_addr> list) = 0;
     virtual int set_vlan_filter(PortId port, std::uint16_t vlan, bool on) = 0;
     virtual int set_vlan_offload(PortId port, int mask) = 0;
+    /// The VLAN offloads that are on, as rte_eth_dev_set_vlan_offload() takes them.
+    virtual int vlan_offload(PortId port) = 0;
+
+    /// What an owner before us left on a port, as far as ethdev remembers it.
+    struct Leftovers {
+        std::vector<std::pair<rte_ether_addr, std::uint64_t>>
+            macs; ///< in use, with its pools as bits; the default first
+        std::bitset<4096> vlans;
+    };
+    virtual Leftovers leftovers(PortId port) = 0;
 };
 
 /// The real one. Lives as long as the process.

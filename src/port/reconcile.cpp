@@ -156,7 +156,7 @@ void VirtualPort::welcome(const Locked &held, SubDevice &sub, const abi::Probed 
             refuse(held, sub, probed.status, now);
         return;
     }
-    if (const Status s = sub.adopt(ethdev_, probed.port); !s.ok())
+    if (const Status s = sub.adopt(ethdev_, probed.port, probed.used); !s.ok())
         refuse(held, sub, s, now);
 }
 

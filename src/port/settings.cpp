@@ -8,8 +8,10 @@
 #include <rte_ether.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -31,13 +33,19 @@ bool same_list(const std::vector<rte_ether_addr> &a, const std::vector<rte_ether
     return std::equal(a.begin(), a.end(), b.begin(), b.end(), same);
 }
 
-bool has_mac(const std::vector<MacAdd> &list, const rte_ether_addr &mac) {
-    return std::any_of(list.begin(), list.end(), [&](const MacAdd &m) { return same(m.mac, mac); });
+std::uint64_t number(const rte_ether_addr &mac) noexcept {
+    std::uint64_t out = 0;
+    std::memcpy(&out, mac.addr_bytes, sizeof(mac.addr_bytes));
+    return out;
 }
 
-bool has_entry(const std::vector<MacAdd> &list, const MacAdd &entry) {
-    return std::any_of(list.begin(), list.end(),
-                       [&](const MacAdd &m) { return same(m.mac, entry.mac) && m.pool == entry.pool; });
+void append(std::vector<MacAdd> &out, std::uint64_t number, std::uint64_t pools) {
+    MacAdd entry{};
+    std::memcpy(entry.mac.addr_bytes, &number, sizeof(entry.mac.addr_bytes));
+    for (; pools != 0; pools &= pools - 1) {
+        entry.pool = static_cast<std::uint32_t>(std::countr_zero(pools));
+        out.push_back(entry);
+    }
 }
 
 /// Adds the change that sets `wanted`, unless nothing is wanted or it is there.
@@ -90,22 +98,50 @@ int apply(abi::Ethdev &ethdev, PortId port, const Change &change) {
                       change);
 }
 
+void MacTable::add(const MacAdd &entry) {
+    const auto [it, fresh] = table_.try_emplace(number(entry.mac));
+    if (fresh)
+        it->second.turn = turns_++;
+    it->second.pools |= std::uint64_t{1} << entry.pool;
+}
+
+void MacTable::remove(const rte_ether_addr &mac) {
+    table_.erase(number(mac));
+}
+
+std::uint64_t MacTable::pools(const rte_ether_addr &mac) const {
+    const auto it = table_.find(number(mac));
+    return it != table_.end() ? it->second.pools : 0;
+}
+
+std::vector<MacAdd> MacTable::of(const rte_ether_addr &mac) const {
+    std::vector<MacAdd> out;
+    append(out, number(mac), pools(mac));
+    return out;
+}
+
+std::vector<MacAdd> MacTable::entries() const {
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> order; // turn, address
+    order.reserve(table_.size());
+    for (const auto &[address, entry] : table_)
+        order.emplace_back(entry.turn, address);
+    std::sort(order.begin(), order.end());
+    std::vector<MacAdd> out;
+    for (const auto &[turn, address] : order)
+        append(out, address, table_.at(address).pools);
+    return out;
+}
+
 void Settings::record(const Change &change) {
     std::visit(Overloaded{[&](const Mtu &c) { mtu = c.mtu; }, [&](const Promiscuous &c) { promiscuous = c.on; },
                           [&](const Allmulticast &c) { allmulticast = c.on; },
                           [&](const DefaultMac &c) {
                               // An address that was added while it was the default one has no place of its own.
                               if (default_mac && !same(*default_mac, c.mac))
-                                  std::erase_if(macs, [&](const MacAdd &m) { return same(m.mac, *default_mac); });
+                                  macs.remove(*default_mac);
                               default_mac = c.mac;
                           },
-                          [&](const MacAdd &c) {
-                              if (!has_entry(macs, c))
-                                  macs.push_back(c);
-                          },
-                          [&](const MacRemove &c) {
-                              std::erase_if(macs, [&](const MacAdd &m) { return same(m.mac, c.mac); });
-                          },
+                          [&](const MacAdd &c) { macs.add(c); }, [&](const MacRemove &c) { macs.remove(c.mac); },
                           [&](const VlanFilter &c) { vlans.set(c.vlan, c.on); },
                           [&](const VlanOffload &c) { vlan_offload = c.mask; },
                           [&](const McList &c) { mc_list = c.list; }, [&](const LinkUp &c) { link_up = c.up; }},
@@ -114,6 +150,10 @@ void Settings::record(const Change &change) {
 
 std::vector<Change> Settings::undo(const Change &change) const {
     std::vector<Change> out;
+    const auto put_back = [&](const rte_ether_addr &mac) {
+        for (const MacAdd &m : macs.of(mac))
+            out.push_back(m);
+    };
     std::visit(Overloaded{[&](const Mtu &) { want<Mtu>(out, mtu, {}); },
                           // Off is what a device has until it is told otherwise.
                           [&](const Promiscuous &) { out.push_back(Promiscuous{promiscuous.value_or(false)}); },
@@ -122,27 +162,19 @@ std::vector<Change> Settings::undo(const Change &change) const {
                               if (!default_mac || same(*default_mac, c.mac))
                                   return;
                               out.push_back(DefaultMac{*default_mac});
-                              for (const MacAdd &m : macs) // see record()
-                                  if (same(m.mac, *default_mac))
-                                      out.push_back(m);
+                              put_back(*default_mac); // see record()
                           },
                           [&](const MacAdd &c) {
                               // The default address cannot be removed; that it is in the list too changes nothing.
-                              if (has_entry(macs, c) || (default_mac && same(*default_mac, c.mac)))
+                              if (macs.has(c) || (default_mac && same(*default_mac, c.mac)))
                                   return;
                               out.push_back(MacRemove{c.mac}); // takes it out of all pools, so put the others back
-                              for (const MacAdd &m : macs)
-                                  if (same(m.mac, c.mac))
-                                      out.push_back(m);
+                              put_back(c.mac);
                           },
-                          [&](const MacRemove &c) {
-                              for (const MacAdd &m : macs)
-                                  if (same(m.mac, c.mac))
-                                      out.push_back(m);
-                          },
+                          [&](const MacRemove &c) { put_back(c.mac); },
                           [&](const VlanFilter &c) { out.push_back(VlanFilter{c.vlan, vlans.test(c.vlan)}); },
                           [&](const VlanOffload &) { want<VlanOffload>(out, vlan_offload, {}); },
-                          [&](const McList &) { out.push_back(McList{mc_list}); },
+                          [&](const McList &) { out.push_back(McList{mc_list.value_or(McList{}.list)}); },
                           [&](const LinkUp &) { out.push_back(LinkUp{link_up.value_or(true)}); }},
                change);
     return out;
@@ -156,29 +188,35 @@ std::vector<Change> Settings::missing_from(const Settings &has) const {
     // An address leaves all its pools at once, so one that is in a pool too many comes back into the others. Before the
     // default address, for ethdev refuses one that is in the list. The default address itself cannot be removed: if it
     // was added to the list too, then it goes with the new default.
-    std::vector<MacAdd> kept = has.macs;
-    for (const MacAdd &m : has.macs)
-        if (!is_default(m.mac) && has_mac(kept, m.mac) &&
-            (!has_entry(macs, m) || (new_default && same(m.mac, *default_mac)))) {
+    MacTable kept = has.macs;
+    for (const MacAdd &m : has.macs.entries())
+        if (!is_default(m.mac) && kept.pools(m.mac) != 0 &&
+            (!macs.has(m) || (new_default && same(m.mac, *default_mac)))) {
             out.push_back(MacRemove{m.mac});
-            std::erase_if(kept, [&](const MacAdd &k) { return same(k.mac, m.mac); });
+            kept.remove(m.mac);
         }
     if (new_default) {
         out.push_back(DefaultMac{*default_mac});
-        std::erase_if(kept, [&](const MacAdd &k) { return is_default(k.mac); });
+        if (has.default_mac)
+            kept.remove(*has.default_mac);
     }
-    want<Promiscuous>(out, promiscuous, has.promiscuous);
-    want<Allmulticast>(out, allmulticast, has.allmulticast);
-    for (const MacAdd &m : macs)
-        if (!has_entry(kept, m))
+    // What a new device has goes for a second-hand one.
+    const auto or_as_new = [&](const std::optional<bool> &wanted, bool as_new) {
+        return wanted || !has.second_hand ? wanted : as_new;
+    };
+    want<Promiscuous>(out, or_as_new(promiscuous, false), has.promiscuous);
+    want<Allmulticast>(out, or_as_new(allmulticast, false), has.allmulticast);
+    for (const MacAdd &m : macs.entries())
+        if (!kept.has(m))
             out.push_back(m);
     want<VlanOffload>(out, vlan_offload, has.vlan_offload);
     for (std::size_t vlan = 0; vlan < vlans.size(); vlan++)
         if (vlans[vlan] != has.vlans[vlan])
             out.push_back(VlanFilter{static_cast<std::uint16_t>(vlan), vlans[vlan]});
-    if (!same_list(mc_list, has.mc_list))
-        out.push_back(McList{mc_list});
-    want<LinkUp>(out, link_up, has.link_up);
+    const McList list{mc_list.value_or(McList{}.list)};
+    if ((has.second_hand && !has.mc_list) || !same_list(list.list, has.mc_list.value_or(McList{}.list)))
+        out.push_back(list);
+    want<LinkUp>(out, or_as_new(link_up, true), has.link_up);
     return out;
 }
 

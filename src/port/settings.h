@@ -7,8 +7,10 @@
 #include <rte_ether.h>
 
 #include <bitset>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -62,6 +64,30 @@ using Change = std::variant<Mtu, Promiscuous, Allmulticast, DefaultMac, MacAdd, 
 /// late sub-device gets later. Answers what ethdev answers.
 int apply(abi::Ethdev &ethdev, PortId port, const Change &change);
 
+/// Addresses with the pools that each is in. What one change costs does not depend on how many there are.
+class MacTable {
+  public:
+    void add(const MacAdd &entry);
+    /// Out of all its pools.
+    void remove(const rte_ether_addr &mac);
+    /// Bit n: it is in pool n. 0: it is not here.
+    [[nodiscard]] std::uint64_t pools(const rte_ether_addr &mac) const;
+    [[nodiscard]] bool has(const MacAdd &entry) const { return (pools(entry.mac) >> entry.pool & 1U) != 0; }
+    /// What adds one address, one entry per pool.
+    [[nodiscard]] std::vector<MacAdd> of(const rte_ether_addr &mac) const;
+    /// What adds all of them, in the order in which they came: the first ones are there in a smaller table too.
+    [[nodiscard]] std::vector<MacAdd> entries() const;
+    [[nodiscard]] std::size_t addresses() const noexcept { return table_.size(); }
+
+  private:
+    struct Entry {
+        std::uint64_t pools = 0;
+        std::uint64_t turn = 0;
+    };
+    std::unordered_map<std::uint64_t, Entry> table_; ///< by the address as a number
+    std::uint64_t turns_ = 0;
+};
+
 /// What is set on a port. One is the record of the virtual port (what the application asked for), and each sub-device
 /// has one of what it was given so far. Not thread-safe: belongs under the port's mutex.
 class Settings {
@@ -70,11 +96,14 @@ class Settings {
     std::optional<bool> promiscuous{};
     std::optional<bool> allmulticast{};
     std::optional<rte_ether_addr> default_mac{};
-    std::vector<MacAdd> macs{}; ///< beside the default one; one entry per pool
+    MacTable macs{}; ///< beside the default one
     std::bitset<4096> vlans{};
     std::optional<int> vlan_offload{};
-    std::vector<rte_ether_addr> mc_list{};
+    std::optional<std::vector<rte_ether_addr>> mc_list{}; ///< nothing: empty, or not known
     std::optional<bool> link_up{};
+    /// A device that had another owner before us: what is not known of it may be anything, not only what a new device
+    /// has.
+    bool second_hand = false;
 
     /// Notes that a change was carried out.
     void record(const Change &change);
@@ -83,7 +112,7 @@ class Settings {
     [[nodiscard]] std::vector<Change> undo(const Change &change) const;
 
     /// The changes that a device with settings `has` needs to get these, in order: what it has too much of goes first.
-    /// What was never set is left as it is.
+    /// What was never set is left as it is, but for a second-hand device: that gets what a new one has.
     [[nodiscard]] std::vector<Change> missing_from(const Settings &has) const;
 };
 

@@ -16,9 +16,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <variant>
 #include <vector>
 
 // What the application sets: carried out on every sub-device or on none, then recorded for those that come later.
@@ -32,6 +34,28 @@ void VirtualPort::roll_back(const Locked &, SubDevice &sub, const std::vector<Ch
             HOLDFAST_LOG(ERR, "%s: cannot take back on %s: %s: %s", name(), sub.name(), holdfast::describe(c),
                          rte_strerror(-rc));
     }
+}
+
+Status VirtualPort::complete_vlans(const Locked &, SubDevice &sub, const VlanOffload &offload) {
+    // It may have come, with filters of its own, while filtering was off and ethdev would take none.
+    if ((offload.mask & RTE_ETH_VLAN_FILTER_OFFLOAD) == 0 || settings_.vlans == sub.has().vlans)
+        return {};
+    for (std::size_t vlan = 0; vlan < settings_.vlans.size(); vlan++) {
+        if (settings_.vlans[vlan] == sub.has().vlans[vlan])
+            continue;
+        const VlanFilter c{static_cast<std::uint16_t>(vlan), settings_.vlans[vlan]};
+        int rc = 0;
+        switch (sub.apply(ethdev_, c, rc)) {
+        case Outcome::kDone:
+            break;
+        case Outcome::kLacking:
+        case Outcome::kVanished:
+            return {};
+        case Outcome::kRefused:
+            return {rc, holdfast::describe(c)};
+        }
+    }
+    return {};
 }
 
 Status VirtualPort::change(const Change &change, Refusal refusal) {
@@ -48,6 +72,8 @@ Status VirtualPort::change(const Change &change, Refusal refusal) {
         switch (sub->apply(ethdev_, change, rc)) {
         case Outcome::kDone:
             done.emplace_back(sub.get(), std::move(undo));
+            if (const VlanOffload *c = std::get_if<VlanOffload>(&change))
+                status = complete_vlans(held, *sub, *c);
             break;
         case Outcome::kVanished:
             break;
@@ -71,7 +97,8 @@ Status VirtualPort::change(const Change &change, Refusal refusal) {
     if (lacking != 0 && done.empty() && status.ok())
         return {-ENOTSUP, holdfast::describe(change)};
     settings_.record(change);
-    host_.wake(); // the link may be another now
+    if (std::holds_alternative<LinkUp>(change))
+        host_.wake(); // the link may be another now
     return status;
 }
 

@@ -87,10 +87,14 @@ Status VirtualPort::replay(const Locked &, SubDevice &sub, Phase phase) {
         return std::holds_alternative<Mtu>(c) || std::holds_alternative<DefaultMac>(c) ||
                std::holds_alternative<MacRemove>(c);
     };
+    // ethdev takes no filter while filtering is off: what is missing comes when it is turned on.
+    const bool filtering = (configuration_.conf.rxmode.offloads & RTE_ETH_RX_OFFLOAD_VLAN_FILTER) != 0;
     std::size_t lacking =
         std::variant_npos; // a kind of change that it cannot do at all: not asked again for each entry
     for (const Change &c : settings_.missing_from(sub.has())) {
         if (early(c) != (phase == Phase::kBeforeStart) || c.index() == lacking)
+            continue;
+        if (std::holds_alternative<VlanFilter>(c) && !filtering)
             continue;
         int rc = 0;
         switch (sub.apply(ethdev_, c, rc)) {

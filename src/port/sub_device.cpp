@@ -73,7 +73,7 @@ void SubDevice::move_to(State next) noexcept {
     state_ = next;
 }
 
-Status SubDevice::adopt(abi::Ethdev &ethdev, PortId port) {
+Status SubDevice::adopt(abi::Ethdev &ethdev, PortId port, bool used) {
     rte_eth_dev_info info{};
     if (const int rc = ethdev.info(port, info); rc != 0)
         return {rc, "ask a sub-device what it can do"};
@@ -88,6 +88,12 @@ Status SubDevice::adopt(abi::Ethdev &ethdev, PortId port) {
 
     port_ = port;
     forget(ethdev);
+    if (std::uint16_t mtu = 0; ethdev.mtu(port, mtu) == 0)
+        has_.mtu = mtu;
+    if (const int mask = ethdev.vlan_offload(port); mask >= 0)
+        has_.vlan_offload = mask;
+    if (used)
+        inherit(ethdev.leftovers(port));
     // pairs: sub-lost (SubDevice::lose): nobody can lose it before listen().
     lost_.store(0, std::memory_order_seq_cst);
     // pairs: sub-netdev (SubDevice::netdev).
@@ -125,6 +131,15 @@ void SubDevice::forget(abi::Ethdev &ethdev) {
         has_.default_mac = mac;
     has_.promiscuous = ethdev.promiscuous(port_);
     has_.allmulticast = ethdev.allmulticast(port_);
+}
+
+void SubDevice::inherit(const abi::Ethdev::Leftovers &from) {
+    has_.second_hand = true;
+    has_.vlans = from.vlans;
+    for (const auto &[mac, pools] : from.macs)
+        for (std::uint32_t pool = 0; pool < RTE_ETH_64_POOLS; pool++)
+            if ((pools >> pool & 1U) != 0)
+                has_.macs.add({mac, pool});
 }
 
 void SubDevice::left() noexcept {

@@ -67,8 +67,8 @@ class SubDevice final : public abi::PortListener {
     [[nodiscard]] SubIndex index() const noexcept { return index_; }
 
     // ---- life
-    /// A port that is ours from now on. Reads what it is and has.
-    Status adopt(abi::Ethdev &ethdev, PortId port);
+    /// A port that is ours from now on. Reads what it is and has. `used`: see abi::Probed.
+    Status adopt(abi::Ethdev &ethdev, PortId port, bool used = false);
     /// Adds its last counters to the port's, gives it back its own MAC if it still lives, and forgets the port. What
     /// remains is to close the port and remove the device.
     void leave(abi::Ethdev &ethdev);
@@ -123,6 +123,8 @@ class SubDevice final : public abi::PortListener {
     std::uint64_t removals = 0;
 
   private:
+    void inherit(const abi::Ethdev::Leftovers &from);
+
     const SubIndex index_;
     const std::string devargs_;
     const std::string name_; ///< of the device, for logs: the devargs up to the first comma

@@ -173,6 +173,9 @@ class VirtualPort {
     Status change(const Change &change, Refusal refusal = Refusal::kRollsBack);
     void roll_back(const Locked &, SubDevice &sub, const std::vector<Change> &undo)
         HOLDFAST_TSA(requires_capability(mutex_));
+    /// Gives a sub-device on which filtering was just turned on the VLANs that it could not be told before.
+    Status complete_vlans(const Locked &, SubDevice &sub, const VlanOffload &offload)
+        HOLDFAST_TSA(requires_capability(mutex_));
     Status run_queue(bool rx, QueueId queue, bool run);
 
     // ---- link: link.cpp

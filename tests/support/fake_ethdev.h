@@ -54,6 +54,8 @@ enum class Op : std::uint8_t {
     kSetMcList,
     kSetVlanFilter,
     kSetVlanOffload,
+    kVlanOffload,
+    kLeftovers,
     kCount
 };
 
@@ -291,6 +293,15 @@ class Ethdev final : public abi::Ethdev {
     int set_vlan_offload(PortId port, int mask) override {
         return call(port, Op::kSetVlanOffload, [&](Nic &n) { return n.set.vlan_offload = mask, 0; });
     }
+    int vlan_offload(PortId port) override {
+        count(port, Op::kVlanOffload);
+        return nic(port).set.vlan_offload;
+    }
+    Leftovers leftovers(PortId port) override {
+        count(port, Op::kLeftovers);
+        const NicSettings &set = nic(port).set;
+        return {.macs = {set.macs.begin(), set.macs.end()}, .vlans = set.vlans};
+    }
 
   private:
     struct Failure {
@@ -300,7 +311,8 @@ class Ethdev final : public abi::Ethdev {
 
     static bool is_question(Op op) noexcept {
         return op == Op::kInfo || op == Op::kLink || op == Op::kStats || op == Op::kIsRemoved || op == Op::kMtu ||
-               op == Op::kPromiscuous || op == Op::kAllmulticast || op == Op::kMac;
+               op == Op::kPromiscuous || op == Op::kAllmulticast || op == Op::kMac || op == Op::kVlanOffload ||
+               op == Op::kLeftovers;
     }
 
     void count(PortId port, Op op) {

@@ -55,6 +55,28 @@ TEST_F(SubDeviceTest, AdoptReadsWhatThePortIsAndHas) {
     EXPECT_EQ(sub_.counted().ipackets, 3U);
 }
 
+TEST_F(SubDeviceTest, AdoptOfAUsedDeviceReadsWhatItsOwnerLeft) {
+    nic().set.macs[fake::mac(12)] = 0x8000000000000001;
+    nic().set.vlans.set(100);
+    nic().set.vlan_offload = RTE_ETH_VLAN_STRIP_OFFLOAD;
+    nic().set.mtu = 4000;
+    adopt(sub_); // a new one has nothing, whatever it says
+    EXPECT_EQ(sub_.has().macs.addresses(), 0U);
+    EXPECT_EQ(sub_.has().vlans.count(), 0U);
+    EXPECT_FALSE(sub_.has().second_hand);
+    EXPECT_EQ(sub_.has().vlan_offload, RTE_ETH_VLAN_STRIP_OFFLOAD);
+    EXPECT_EQ(sub_.has().mtu, 4000);
+
+    SubDevice used{kSecond, "net_null1", selection_, host_};
+    ASSERT_TRUE(used.adopt(ethdev_, kPort, true).ok());
+    EXPECT_TRUE(used.has().second_hand);
+    EXPECT_EQ(used.has().macs.pools(fake::mac(12)), 0x8000000000000001);
+    EXPECT_TRUE(used.has().vlans.test(100));
+    used.forget(ethdev_); // a reset device has nothing left
+    EXPECT_FALSE(used.has().second_hand);
+    EXPECT_EQ(used.has().macs.addresses(), 0U);
+}
+
 TEST_F(SubDeviceTest, AdoptThatFailsLeavesItAbsent) {
     for (const Op op : {Op::kInfo, Op::kMac}) {
         ethdev_.fail(kPort, op, EIO);
