@@ -15,6 +15,9 @@
  * "rx_burst", "tx_burst", "tx_prepare", "rx_queue_count", "tx_queue_count", "rx_descriptor_status",
  * "tx_descriptor_status". rte_pmd_mayfly_op_name() lists them.
  *
+ * A device made with ports=N has N ports, named as the device, then with "_1", "_2" ... behind it. Each is addressed by
+ * its own name; unplug, planned unplug and plug of one are those of all, for they share the hardware.
+ *
  * A dead device (unplugged under its port): Rx gives nothing; Tx accepts, drops and counts (or, with dead_tx=refuse,
  * accepts nothing); operations answer -EIO, but for those that a driver serves without its hardware or that take the
  * port down: dev_infos_get, rxq_info_get, txq_info_get, burst modes, supported ptypes, queue release, queue stop,
@@ -35,9 +38,17 @@ extern "C" {
 #define RTE_PMD_MAYFLY_STAMP_OFFSET 14u
 #define RTE_PMD_MAYFLY_STAMP_MAGIC 0x4d617946u
 
+/** Where it begins in a packet of a flow (flows=), behind IPv4 and UDP; and the UDP source port of flow 0. */
+#define RTE_PMD_MAYFLY_FLOW_STAMP_OFFSET 42u
+#define RTE_PMD_MAYFLY_FIRST_FLOW_PORT 1024u
+
 /**
  * What follows the Ethernet header of a generated packet, in the byte order of the machine. The rest of the packet is
  * zero.
+ *
+ * With flows=N it is behind the IPv4 and UDP headers of one of N flows (rte_pmd_mayfly_read_flow()), and comes in on
+ * the queue to which RSS sends that flow: by the hash functions for IPv4 or UDP over IPv4, the key and the redirection
+ * table, as they are set at that moment; without RSS on queue 0.
  *
  * Sequence numbers count up from 0 by 1 per (device, queue) and go on over stop, close and re-probe, so a receiver that
  * has every packet of one queue sees no gap, no number twice, and order. A number is used up when the packet is handed
@@ -62,12 +73,27 @@ struct rte_pmd_mayfly_stamp {
  */
 static inline int rte_pmd_mayfly_read_stamp(const unsigned char *packet, size_t length,
                                             struct rte_pmd_mayfly_stamp *stamp) {
-    if (length < RTE_PMD_MAYFLY_STAMP_OFFSET + sizeof(*stamp))
+    size_t at = RTE_PMD_MAYFLY_STAMP_OFFSET;
+
+    if (length < at + sizeof(*stamp))
         return 0;
-    if (packet[12] != (RTE_PMD_MAYFLY_ETHER_TYPE >> 8) || packet[13] != (RTE_PMD_MAYFLY_ETHER_TYPE & 0xffu))
+    if (packet[12] == 0x08 && packet[13] == 0x00 && packet[14] == 0x45 && packet[23] == 17)
+        at = RTE_PMD_MAYFLY_FLOW_STAMP_OFFSET;
+    else if (packet[12] != (RTE_PMD_MAYFLY_ETHER_TYPE >> 8) || packet[13] != (RTE_PMD_MAYFLY_ETHER_TYPE & 0xffu))
         return 0;
-    memcpy(stamp, packet + RTE_PMD_MAYFLY_STAMP_OFFSET, sizeof(*stamp));
+    if (length < at + sizeof(*stamp))
+        return 0;
+    memcpy(stamp, packet + at, sizeof(*stamp));
     return stamp->magic == RTE_PMD_MAYFLY_STAMP_MAGIC;
+}
+
+/** Reads the number of the flow that a packet belongs to, from 0; -1: it is not one of a mayfly's flows. As above. */
+static inline int rte_pmd_mayfly_read_flow(const unsigned char *packet, size_t length) {
+    struct rte_pmd_mayfly_stamp stamp;
+
+    if (!rte_pmd_mayfly_read_stamp(packet, length, &stamp) || packet[12] != 0x08)
+        return -1;
+    return packet[34] * 256 + packet[35] - (int)RTE_PMD_MAYFLY_FIRST_FLOW_PORT;
 }
 
 /**
@@ -140,6 +166,34 @@ int rte_pmd_mayfly_delay(const char *name, const char *op, uint32_t microseconds
  */
 int rte_pmd_mayfly_raise(const char *name, int event, unsigned int flags);
 
+/** What becomes of a device that found an error in itself. */
+enum rte_pmd_mayfly_recovery {
+    RTE_PMD_MAYFLY_RECOVERING = 0, /**< begins to recover: RTE_ETH_EVENT_ERR_RECOVERING. May come again meanwhile */
+    RTE_PMD_MAYFLY_RECOVERED = 1,  /**< ends well: RTE_ETH_EVENT_RECOVERY_SUCCESS */
+    RTE_PMD_MAYFLY_RECOVERY_FAILED = 2, /**< ends badly: RTE_ETH_EVENT_RECOVERY_FAILED */
+};
+
+/**
+ * Lets the device recover from an error, as drivers with proactive error handling do: the state changes, then the
+ * event comes (which rte_pmd_mayfly_raise() gives without the state).
+ *
+ * While it recovers, bursts move no packet, and operations answer -EBUSY, but for those that a dead device serves; what
+ * was set is kept. After a failure bursts move nothing either, operations answer -EIO, and the port has to be closed;
+ * the next probe finds a healthy device. In neither state is it removed (is_removed says 0).
+ *
+ * @param step  an enum rte_pmd_mayfly_recovery
+ * @return 0; with SYNC: -ENODEV without a port, or unplugged; -EALREADY: it is not in the state in which this can come
+ */
+int rte_pmd_mayfly_recover(const char *name, int step, unsigned int flags);
+
+/**
+ * Lets the device hang until it is reset, and raises RTE_ETH_EVENT_INTR_RESET, as a VF does whose PF was reset: bursts
+ * move no packet, operations answer -EIO, but for dev_reset, after which it has forgotten all that it was told.
+ *
+ * @return 0; with SYNC: -ENODEV, -EALREADY as above
+ */
+int rte_pmd_mayfly_reset(const char *name, unsigned int flags);
+
 /** Raises an ethdev event from inside the next call of an operation, in the thread that calls it, before it does its
  * work. */
 int rte_pmd_mayfly_raise_in(const char *name, const char *op, int event);
@@ -189,6 +243,7 @@ enum rte_pmd_mayfly_counter {
     RTE_PMD_MAYFLY_TX_NO_LINK, /**< accepted and dropped: no link */
     RTE_PMD_MAYFLY_RX_NO_MBUF, /**< not made: the mempool was empty */
     RTE_PMD_MAYFLY_DRAINED,    /**< waited in a ring when its reader stopped, and were freed */
+    RTE_PMD_MAYFLY_RX_INTERRUPTS, /**< Rx interrupts raised, or timed to be */
 };
 
 /** One of the counters above. */

@@ -69,6 +69,25 @@ int rte_pmd_mayfly_raise(const char *name, int event, unsigned int flags) {
     });
 }
 
+int rte_pmd_mayfly_recover(const char *name, int step, unsigned int flags) {
+    return run(name, [=](Device &device) {
+        switch (step) {
+        case RTE_PMD_MAYFLY_RECOVERING:
+            return order(device, {.kind = Command::Kind::kRecovering}, flags);
+        case RTE_PMD_MAYFLY_RECOVERED:
+            return order(device, {.kind = Command::Kind::kRecovered}, flags);
+        case RTE_PMD_MAYFLY_RECOVERY_FAILED:
+            return order(device, {.kind = Command::Kind::kRecoveryFailed}, flags);
+        default:
+            return -EINVAL;
+        }
+    });
+}
+
+int rte_pmd_mayfly_reset(const char *name, unsigned int flags) {
+    return run(name, [flags](Device &device) { return order(device, {.kind = Command::Kind::kReset}, flags); });
+}
+
 int rte_pmd_mayfly_raise_in(const char *name, const char *op, int event) {
     return run(name, op, [=](Device &device, Op known) {
         if (!is_event(event))

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The fast path. No allocation but of the packets, no lock, no log; a system call only where a delay was asked for.
+// The fast path. No allocation but of the packets, no lock, no log; a system call only where a delay or an
+// interrupt was asked for.
+#include "mayfly/clock.h"
 #include "mayfly/generate.h"
 #include "mayfly/queue.h"
+
+#include <rte_ether.h>
+#include <rte_mbuf_dyn.h>
 
 #include <algorithm>
 
@@ -41,6 +46,8 @@ Can look(Queue &queue, const QueueParts &parts, Op op) noexcept {
     }
     if (!parts.device->alive(parts.life)) [[unlikely]]
         return Can::kDead;
+    if (parts.device->health() != Device::Health::kGood) [[unlikely]]
+        return Can::kNothing;
     return parts.device->carrier() ? Can::kMove : Can::kUnlinked;
 }
 
@@ -67,6 +74,42 @@ std::uint64_t bytes_of(rte_mbuf *const *packets, std::uint16_t n) noexcept {
     return bytes;
 }
 
+/// Every packet gets the time at which the device had it.
+void stamp_time(const QueueParts &parts, rte_mbuf **packets, std::uint16_t n) noexcept {
+    const rte_mbuf_timestamp_t now = device_clock();
+    for (std::uint16_t i = 0; i < n; i++) {
+        *RTE_MBUF_DYNFIELD(packets[i], parts.stamp_at, rte_mbuf_timestamp_t *) = now;
+        packets[i]->ol_flags |= parts.stamp_flag;
+    }
+}
+
+bool is_ptp(const rte_mbuf &m) noexcept {
+    const auto *header = rte_pktmbuf_mtod(&m, const rte_ether_hdr *);
+    return m.data_len >= sizeof(*header) && header->ether_type == rte_cpu_to_be_16(RTE_ETHER_TYPE_1588);
+}
+
+/// IEEE 1588: notes when such packets came, for timesync_read_rx_timestamp.
+void note_ptp_received(Device &device, rte_mbuf **packets, std::uint16_t n) noexcept {
+    for (std::uint16_t i = 0; i < n; i++) {
+        if (!is_ptp(*packets[i]))
+            continue;
+        packets[i]->packet_type = RTE_PTYPE_L2_ETHER_TIMESYNC;
+        packets[i]->ol_flags |= RTE_MBUF_F_RX_IEEE1588_PTP | RTE_MBUF_F_RX_IEEE1588_TMST;
+        packets[i]->timesync = 0;
+        device.ptp_received.store(device_clock(), std::memory_order_relaxed); // pairs: ptp (Port::timesync_read_rx)
+    }
+}
+
+void note_ptp_sent(Device &device, rte_mbuf *const *packets, std::uint16_t n) noexcept {
+    for (std::uint16_t i = 0; i < n; i++)
+        if ((packets[i]->ol_flags & RTE_MBUF_F_TX_IEEE1588_TMST) != 0)
+            device.ptp_sent.store(device_clock(), std::memory_order_relaxed); // pairs: ptp (Port::timesync_read_tx)
+}
+
+bool timesync(const Device &device) noexcept {
+    return device.timesync.load(std::memory_order_relaxed) != 0; // pairs: ptp (Port::timesync_enable)
+}
+
 std::uint16_t drop(std::atomic<std::uint64_t> &reason, rte_mbuf **packets, std::uint16_t n) noexcept {
     QueueCounts::add(reason, n);
     rte_pktmbuf_free_bulk(packets, n);
@@ -80,7 +123,11 @@ std::uint16_t send(const QueueParts &parts, rte_mbuf **packets, std::uint16_t n)
         return drop(parts.counts->no_peer, packets, n);
     const auto fit = static_cast<std::uint16_t>(std::min<std::uint32_t>(n, inbox.ring->room(inbox.limit)));
     const std::uint64_t bytes = bytes_of(packets, fit); // afterwards they are the reader's
+    if (timesync(*parts.device)) [[unlikely]]
+        note_ptp_sent(*parts.device, packets, fit);
     inbox.ring->push(packets, fit);
+    if (inbox.bell != nullptr && fit != 0) [[unlikely]]
+        inbox.bell->ring();
     inbox.writer.leave();
     QueueCounts::add(parts.counts->packets, fit);
     QueueCounts::add(parts.counts->bytes, bytes);
@@ -101,6 +148,10 @@ std::uint16_t rx_burst(void *opaque, rte_mbuf **packets, std::uint16_t n) noexce
         got = generate(queue, parts, packets, n);
     else if (parts.inbox != nullptr)
         got = receive(*parts.inbox, parts.port, packets, n);
+    if (parts.stamp_at >= 0) [[unlikely]]
+        stamp_time(parts, packets, got);
+    if (timesync(*parts.device)) [[unlikely]]
+        note_ptp_received(*parts.device, packets, got);
     QueueCounts::add(parts.counts->packets, got);
     QueueCounts::add(parts.counts->bytes, bytes_of(packets, got));
     return got;
@@ -125,6 +176,8 @@ std::uint16_t tx_burst(void *opaque, rte_mbuf **packets, std::uint16_t n) noexce
     }
     if (parts.inbox != nullptr)
         return send(parts, packets, n);
+    if (timesync(*parts.device)) [[unlikely]]
+        note_ptp_sent(*parts.device, packets, n);
     QueueCounts::add(parts.counts->packets, n);
     QueueCounts::add(parts.counts->bytes, bytes_of(packets, n));
     rte_pktmbuf_free_bulk(packets, n);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mayfly/config.h"
 
+#include "mayfly/no_caps.h"
+
 #include <rte_ethdev.h>
 
 #include <algorithm>
@@ -10,10 +12,11 @@
 namespace holdfast::mayfly {
 namespace {
 
-constexpr std::uint64_t kRxOffloads =
-    RTE_ETH_RX_OFFLOAD_VLAN_STRIP | RTE_ETH_RX_OFFLOAD_VLAN_FILTER | RTE_ETH_RX_OFFLOAD_VLAN_EXTEND |
-    RTE_ETH_RX_OFFLOAD_QINQ_STRIP | RTE_ETH_RX_OFFLOAD_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_UDP_CKSUM |
-    RTE_ETH_RX_OFFLOAD_TCP_CKSUM | RTE_ETH_RX_OFFLOAD_SCATTER | RTE_ETH_RX_OFFLOAD_RSS_HASH;
+constexpr std::uint64_t kRxOffloads = RTE_ETH_RX_OFFLOAD_VLAN_STRIP | RTE_ETH_RX_OFFLOAD_VLAN_FILTER |
+                                      RTE_ETH_RX_OFFLOAD_VLAN_EXTEND | RTE_ETH_RX_OFFLOAD_QINQ_STRIP |
+                                      RTE_ETH_RX_OFFLOAD_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_UDP_CKSUM |
+                                      RTE_ETH_RX_OFFLOAD_TCP_CKSUM | RTE_ETH_RX_OFFLOAD_SCATTER |
+                                      RTE_ETH_RX_OFFLOAD_RSS_HASH | RTE_ETH_RX_OFFLOAD_TIMESTAMP;
 constexpr std::uint64_t kTxOffloads = RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM |
                                       RTE_ETH_TX_OFFLOAD_TCP_CKSUM | RTE_ETH_TX_OFFLOAD_MULTI_SEGS |
                                       RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
@@ -100,6 +103,16 @@ const char *read_no_ops(const Part &value, Config &config, Part &culprit) {
     return nullptr;
 }
 
+const char *read_no_caps(const Part &value, Config &config, Part &culprit) {
+    for (const Part &part : split(value.text, ';', value.at)) {
+        culprit = part;
+        if (Config scratch; !remove_capability(part.text, scratch))
+            return "no such capability";
+    }
+    config.no_caps = value.text;
+    return nullptr;
+}
+
 const char *read_script(const Part &value, Config &config, Part & /*culprit*/) {
     config.script = value.text;
     return nullptr;
@@ -116,6 +129,9 @@ constexpr Key kKeys[] = {
     {"mode", read_mode},
     {"peer", read_peer},
     {"size", number<&Config::size, kSmallestPacket, 9614>},
+    {"flows", number<&Config::flows, 0, kMostFlows>},
+    {"ports", number<&Config::ports, 1, kMostPorts>},
+    {"probe_delay", number<&Config::probe_delay_ms, 0, 60'000>},
     {"rate", number<&Config::rate, 0, 1'000'000'000>},
     {"mac", read_mac},
     {"queues", number<&Config::queues, 1, kMostQueues>},
@@ -137,6 +153,7 @@ constexpr Key kKeys[] = {
     {"runtime_queues", flag<&Config::runtime_queues>},
     {"dead_tx", read_dead_tx},
     {"no_ops", read_no_ops},
+    {"no_caps", read_no_caps},
     {"script", read_script},
     {"max_queues", number<&Config::queues, 1, kMostQueues>}, // another name of "queues"
 };
@@ -151,6 +168,10 @@ const char *contradiction(const Config &config) {
         return "min_desc, max_desc and desc_align do not fit together";
     if (config.size > config.max_mtu + RTE_ETHER_HDR_LEN)
         return "size= is more than max_mtu= allows";
+    if (config.flows != 0 && config.mode != Mode::kGenerate)
+        return "flows= is for mode=generate";
+    if (config.flows != 0 && config.packet_size() < kSmallestFlowPacket)
+        return "size= is too small for the headers of flows=";
     if (config.reta_size % RTE_ETH_RETA_GROUP_SIZE != 0)
         return "reta_size= is a multiple of 64";
     return nullptr;
@@ -202,6 +223,10 @@ bool parse_config(std::string_view args, Config &config, std::string &error) {
             return false;
         }
     }
+    // Last, so that it holds against every other key, in whatever order they came.
+    if (!parsed.no_caps.empty())
+        for (const Part &part : split(parsed.no_caps, ';'))
+            (void)remove_capability(part.text, parsed);
     if (const char *why = contradiction(parsed); why != nullptr) {
         error = complaint(args, {args, 0}, why);
         return false;

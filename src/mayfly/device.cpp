@@ -70,6 +70,7 @@ std::uint32_t Device::begin_life(rte_eth_dev &port, const Settings &initial, boo
     rmv_ = rmv;
     rmv_raised_ = false;
     lives_++;
+    health_.store(Health::kGood, std::memory_order_release); // pairs: health (Device::health)
     // pairs: live (Device::alive).
     live_.store(lives_, std::memory_order_release);
     count(Count::kLives);
@@ -177,6 +178,60 @@ void Device::unclaim_inboxes(const Device &writer) noexcept {
     const Locked held(mutex_);
     if (writer_ == &writer)
         writer_ = nullptr;
+}
+
+int Device::hardware(std::uint32_t life, Op op) const noexcept {
+    if (!alive(life))
+        return -EIO;
+    switch (health()) {
+    case Health::kGood:
+        return 0;
+    case Health::kRecovering:
+        return -EBUSY;
+    case Health::kHung:
+        return op == Op::kReset ? 0 : -EIO;
+    case Health::kFailed:
+        break;
+    }
+    return -EIO;
+}
+
+int Device::hang_bells(std::uint16_t queues, Doorbell::Kind kind) {
+    const Locked held(mutex_);
+    int rc = 0;
+    for (std::uint16_t i = 0; i < kMostQueues; i++) {
+        if (i < queues && rc == 0)
+            rc = bells[i].open(kind);
+        else
+            bells[i].close();
+        inboxes[i].bell = i < queues && rc == 0 ? &bells[i] : nullptr;
+    }
+    return rc;
+}
+
+void Device::ring_all() noexcept {
+    const Locked held(mutex_); // so that none is closed meanwhile
+    for (Doorbell &bell : bells)
+        if (bell.is_open())
+            bell.ring();
+}
+
+void Device::share_hardware(const Ports &ports) noexcept {
+    const Locked held(mutex_);
+    ports_ = ports;
+}
+
+Device::Ports Device::hardware() const noexcept {
+    const Locked held(mutex_);
+    return ports_;
+}
+
+Device::Ports Device::each_port(bool (Device::*become)() noexcept) noexcept {
+    Ports ports = hardware();
+    const auto end =
+        std::remove_if(ports.begin(), ports.end(), [&](Device *port) { return port == nullptr || !(port->*become)(); });
+    std::fill(end, ports.end(), nullptr);
+    return ports;
 }
 
 Device::Presence Device::presence() const noexcept {

@@ -5,9 +5,11 @@
 #include "base/mutex.h"
 #include "base/result.h"
 #include "mayfly/config.h"
+#include "mayfly/doorbell.h"
 #include "mayfly/faults.h"
 #include "mayfly/settings.h"
 #include "mayfly/spsc.h"
+#include "mayfly/steering.h"
 
 #include <array>
 #include <atomic>
@@ -53,6 +55,7 @@ struct Inbox {
     alignas(kCacheLine) Gate gate;
     std::unique_ptr<Ring> ring; ///< written while the gate is closed, then kept
     std::uint32_t limit = 0;    ///< Rx descriptors; written while the gate is closed
+    Doorbell *bell = nullptr;   ///< of the reader, if its queue interrupts; written while the gate is closed
     alignas(kCacheLine) Guard writer;
     alignas(kCacheLine) Guard reader;
 };
@@ -63,6 +66,13 @@ struct Inbox {
 class Device {
   public:
     enum class Presence : std::uint8_t { kPlugged, kLeaving, kUnplugged };
+    /// Can a device that is there do its work?
+    enum class Health : std::uint32_t {
+        kGood,
+        kRecovering, ///< busy with itself: bursts move nothing, operations answer -EBUSY
+        kHung,       ///< wants a reset: bursts move nothing, operations but the reset answer -EIO
+        kFailed,     ///< its recovery failed: the same, until it is probed anew
+    };
     enum class Count : std::uint8_t {
         kLives,
         kCloses,
@@ -73,6 +83,8 @@ class Device {
         kLateCalls,
         kDrained
     };
+    /// Ports of one device; nullptr behind the last one.
+    using Ports = std::array<Device *, kMostPorts>;
     static constexpr std::size_t kCounts = static_cast<std::size_t>(Count::kDrained) + 1;
 
     Device(std::string name, std::uint32_t id);
@@ -83,6 +95,12 @@ class Device {
     std::array<QueueCounts, kMostQueues> rx;
     std::array<QueueCounts, kMostQueues> tx;
     std::array<Inbox, kMostQueues> inboxes;
+    std::array<Doorbell, kMostQueues> bells;
+    Steering steering;
+    /// IEEE 1588: is it on, and when the last such packet came and went (free-running clock, 0: none).
+    std::atomic<std::uint32_t> timesync{0};
+    std::atomic<std::uint64_t> ptp_received{0};
+    std::atomic<std::uint64_t> ptp_sent{0};
 
     /// Is the hardware of this life still there? Any thread, also an lcore.
     [[nodiscard]] bool alive(std::uint32_t life) const noexcept {
@@ -93,6 +111,13 @@ class Device {
     [[nodiscard]] bool carrier() const noexcept {
         return carrier_.load(std::memory_order_acquire) != 0; // pairs: carrier (Device::set_carrier)
     }
+
+    [[nodiscard]] Health health() const noexcept {
+        // pairs: health (Device::set_health): a burst may come a moment too late, as with the removal.
+        return health_.load(std::memory_order_acquire);
+    }
+    /// What an operation has to answer that needs the hardware of this life: 0 when it is there and well.
+    [[nodiscard]] int hardware(std::uint32_t life, Op op) const noexcept;
 
     // --- what a port does ---
     /// A probe. Gives the number of the new life, or 0 when the device is not plugged.
@@ -106,6 +131,15 @@ class Device {
     /// Opens the inbox of a queue that starts, unless this life is over.
     void open_inbox(std::uint16_t queue, std::uint32_t life, std::uint32_t limit);
     void close_inbox(std::uint16_t queue) noexcept;
+    /// Opens the doorbells of the first so many Rx queues; 0 closes all. Their port is stopped.
+    [[nodiscard]] int hang_bells(std::uint16_t queues, Doorbell::Kind kind);
+    /// Packets may have come to be there without anybody bringing them: wakes all who sleep.
+    void ring_all() noexcept;
+    /// The reset that a hung device waits for was done.
+    void reset_done() noexcept;
+    /// Names all ports of the same hardware, this one included.
+    void share_hardware(const Ports &ports) noexcept;
+    [[nodiscard]] Ports hardware() const noexcept;
     /// Makes `writer` the only one that fills the inboxes. False: another one does already.
     [[nodiscard]] bool claim_inboxes(const Device &writer);
     void unclaim_inboxes(const Device &writer) noexcept;
@@ -125,6 +159,11 @@ class Device {
     Status plug() noexcept;
     Status set_carrier(bool up) noexcept;
     Status raise(int event) noexcept;
+    /// It found an error and begins to recover; it ended well or badly. Each raises its event.
+    Status begin_recovery() noexcept;
+    Status end_recovery(bool well) noexcept;
+    /// It hangs and asks for a reset.
+    Status ask_for_reset() noexcept;
     Status execute(const Command &command) noexcept;
     /// What execute() does to something that needs no thread: the faults.
     void arm(const Command &command) noexcept;
@@ -153,12 +192,19 @@ class Device {
   private:
     [[nodiscard]] rte_eth_dev *borrow() noexcept;
     void give_back() noexcept;
+    /// Those ports of this hardware for which `become` says that it is news.
+    [[nodiscard]] Ports each_port(bool (Device::*become)() noexcept) noexcept;
+    [[nodiscard]] bool become_unplugged() noexcept;
+    [[nodiscard]] bool become_leaving() noexcept;
+    [[nodiscard]] bool become_plugged() noexcept;
+    [[nodiscard]] Status set_health(Health from, Health to, const char *what) noexcept;
     [[nodiscard]] bool take_rmv() noexcept;
     void raise_rmv() noexcept;
     void wait_for_borrowers() noexcept HOLDFAST_TSA(requires_capability(mutex_));
 
     std::atomic<std::uint32_t> live_{0};
     std::atomic<std::uint32_t> carrier_{1};
+    std::atomic<Health> health_{Health::kGood};
     std::array<std::atomic<std::uint64_t>, kCounts> counts_{};
 
     mutable Mutex mutex_;
@@ -166,6 +212,7 @@ class Device {
     Presence presence_ HOLDFAST_TSA(guarded_by(mutex_)) = Presence::kPlugged;
     Settings settings_ HOLDFAST_TSA(guarded_by(mutex_));
     std::string script_ HOLDFAST_TSA(guarded_by(mutex_));
+    Ports ports_ HOLDFAST_TSA(guarded_by(mutex_)){this}; ///< of the same hardware
     rte_eth_dev *port_ HOLDFAST_TSA(guarded_by(mutex_)) = nullptr;
     std::vector<std::thread::id> borrowers_ HOLDFAST_TSA(guarded_by(mutex_));
     std::uint32_t lives_ HOLDFAST_TSA(guarded_by(mutex_)) = 0;

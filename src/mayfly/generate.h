@@ -9,6 +9,10 @@ namespace holdfast::mayfly {
 /// queue's mempool and allocates nothing else.
 std::uint16_t generate(Queue &queue, const QueueParts &parts, rte_mbuf **packets, std::uint16_t n) noexcept;
 
+/// How far apart this queue's packets are, in cycles; 0: as fast as it is polled. False: none come at all, because RSS
+/// sends every flow elsewhere.
+[[nodiscard]] bool pace(const Queue &queue, const QueueParts &parts, std::uint64_t &interval) noexcept;
+
 /// What a stopped lcore may be behind with: this part of a second. More is forgotten, not made up for.
 inline constexpr std::uint64_t kBacklogPart = 100;
 

@@ -37,8 +37,10 @@ constexpr eth_dev_ops all_ops() noexcept {
     ops.stats_get = slot<Op::kStatsGet, &Port::stats>;
     ops.stats_reset = slot<Op::kStatsReset, &Port::stats_reset>;
     ops.xstats_get = slot<Op::kXstatsGet, &Port::xstats>;
-    ops.xstats_reset = slot<Op::kXstatsReset, &Port::stats_reset>;
+    ops.xstats_reset = slot<Op::kXstatsReset, &Port::xstats_reset>;
     ops.xstats_get_names = slot<Op::kXstatsGetNames, &Port::xstats_names>;
+    ops.xstats_get_by_id = slot<Op::kXstatsGetById, &Port::xstats_by_id>;
+    ops.xstats_get_names_by_id = slot<Op::kXstatsGetNamesById, &Port::xstats_names_by_id>;
     ops.dev_infos_get = slot<Op::kInfosGet, &Port::info>;
     ops.rxq_info_get = slot<Op::kRxqInfoGet, &Port::rxq_info>;
     ops.txq_info_get = slot<Op::kTxqInfoGet, &Port::txq_info>;
@@ -58,6 +60,8 @@ constexpr eth_dev_ops all_ops() noexcept {
     ops.tx_queue_stop = slot<Op::kTxQueueStop, &Port::tx_queue_stop>;
     ops.rx_queue_setup = slot<Op::kRxQueueSetup, &Port::rx_queue_setup>;
     ops.rx_queue_release = slot<Op::kRxQueueRelease, &Port::rx_queue_release>;
+    ops.rx_queue_intr_enable = slot<Op::kRxQueueIntrEnable, &Port::rx_intr_enable>;
+    ops.rx_queue_intr_disable = slot<Op::kRxQueueIntrDisable, &Port::rx_intr_disable>;
     ops.tx_queue_setup = slot<Op::kTxQueueSetup, &Port::tx_queue_setup>;
     ops.tx_queue_release = slot<Op::kTxQueueRelease, &Port::tx_queue_release>;
     ops.tx_done_cleanup = tx_done_cleanup;
@@ -67,6 +71,15 @@ constexpr eth_dev_ops all_ops() noexcept {
     ops.rss_hash_conf_get = slot<Op::kRssHashConfGet, &Port::rss_get>;
     ops.reta_update = slot<Op::kRetaUpdate, &Port::reta_update>;
     ops.reta_query = slot<Op::kRetaQuery, &Port::reta_query>;
+    ops.timesync_enable = slot<Op::kTimesyncEnable, &Port::timesync_enable>;
+    ops.timesync_disable = slot<Op::kTimesyncDisable, &Port::timesync_disable>;
+    ops.timesync_read_rx_timestamp = slot<Op::kTimesyncReadRx, &Port::timesync_read_rx>;
+    ops.timesync_read_tx_timestamp = slot<Op::kTimesyncReadTx, &Port::timesync_read_tx>;
+    ops.timesync_adjust_time = slot<Op::kTimesyncAdjustTime, &Port::timesync_adjust_time>;
+    ops.timesync_adjust_freq = slot<Op::kTimesyncAdjustFreq, &Port::timesync_adjust_freq>;
+    ops.timesync_read_time = slot<Op::kTimesyncReadTime, &Port::timesync_read_time>;
+    ops.timesync_write_time = slot<Op::kTimesyncWriteTime, &Port::timesync_write_time>;
+    ops.read_clock = slot<Op::kReadClock, &Port::read_clock>;
     ops.eth_dev_priv_dump = slot<Op::kPrivDump, &Port::dump>;
     return ops;
 }
@@ -123,6 +136,19 @@ constexpr Optional kOptional[] = {
     {Op::kRssHashConfGet, empty<&eth_dev_ops::rss_hash_conf_get>},
     {Op::kRetaUpdate, empty<&eth_dev_ops::reta_update>},
     {Op::kRetaQuery, empty<&eth_dev_ops::reta_query>},
+    {Op::kXstatsGetById, empty<&eth_dev_ops::xstats_get_by_id>},
+    {Op::kXstatsGetNamesById, empty<&eth_dev_ops::xstats_get_names_by_id>},
+    {Op::kRxQueueIntrEnable, empty<&eth_dev_ops::rx_queue_intr_enable>},
+    {Op::kRxQueueIntrDisable, empty<&eth_dev_ops::rx_queue_intr_disable>},
+    {Op::kTimesyncEnable, empty<&eth_dev_ops::timesync_enable>},
+    {Op::kTimesyncDisable, empty<&eth_dev_ops::timesync_disable>},
+    {Op::kTimesyncReadRx, empty<&eth_dev_ops::timesync_read_rx_timestamp>},
+    {Op::kTimesyncReadTx, empty<&eth_dev_ops::timesync_read_tx_timestamp>},
+    {Op::kTimesyncAdjustTime, empty<&eth_dev_ops::timesync_adjust_time>},
+    {Op::kTimesyncAdjustFreq, empty<&eth_dev_ops::timesync_adjust_freq>},
+    {Op::kTimesyncReadTime, empty<&eth_dev_ops::timesync_read_time>},
+    {Op::kTimesyncWriteTime, empty<&eth_dev_ops::timesync_write_time>},
+    {Op::kReadClock, empty<&eth_dev_ops::read_clock>},
     {Op::kPrivDump, empty<&eth_dev_ops::eth_dev_priv_dump>},
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include "abi/rx_interrupts.h"
 #include "base/result.h"
 #include "mayfly/config.h"
 #include "mayfly/device.h"
@@ -35,8 +36,8 @@ class Port {
         Device &device = device_; // close() deletes *this
         const std::uint32_t life = life_;
         int error = device.enter(Code);
-        if (error == 0 && !traits(Code).without_hardware && !device.alive(life))
-            error = -EIO;
+        if (error == 0 && !traits(Code).without_hardware)
+            error = device.hardware(life, Code);
         if constexpr (Code == Op::kClose) {
             const int rc = (this->*Method)(args...); // ethdev releases the port whatever we say
             return error != 0 ? error : rc;
@@ -70,6 +71,8 @@ class Port {
     Status rx_queue_stop(std::uint16_t queue);
     Status tx_queue_start(std::uint16_t queue);
     Status tx_queue_stop(std::uint16_t queue);
+    Status rx_intr_enable(std::uint16_t queue);
+    Status rx_intr_disable(std::uint16_t queue);
     void rxq_info(std::uint16_t queue, rte_eth_rxq_info *info);
     void txq_info(std::uint16_t queue, rte_eth_txq_info *info);
 
@@ -98,6 +101,17 @@ class Port {
     Status link_up();
     Status link_down();
 
+    // Its clocks: port_time.cpp
+    Status timesync_enable();
+    Status timesync_disable();
+    Status timesync_read_rx(timespec *time, std::uint32_t flags);
+    Status timesync_read_tx(timespec *time);
+    Status timesync_adjust_time(std::int64_t nanoseconds);
+    Status timesync_adjust_freq(std::int64_t ppm);
+    Status timesync_read_time(timespec *time);
+    Status timesync_write_time(const timespec *time);
+    Status read_clock(std::uint64_t *clock);
+
     // What it can ask: port_info.cpp, port_stats.cpp
     int link_update(int wait);
     Status info(rte_eth_dev_info *info);
@@ -109,14 +123,20 @@ class Port {
     Status stats_reset();
     int xstats(rte_eth_xstat *values, unsigned n);
     int xstats_names(rte_eth_xstat_name *names, unsigned n);
+    int xstats_by_id(const std::uint64_t *ids, std::uint64_t *values, unsigned n);
+    int xstats_names_by_id(const std::uint64_t *ids, rte_eth_xstat_name *names, unsigned n);
+    Status xstats_reset();
+
+    /// A look at the counters of one queue, or what they were at the last reset.
+    struct Reading {
+        std::uint64_t packets = 0, bytes = 0, calls = 0, no_mbuf = 0, no_peer = 0, dead = 0, no_link = 0, rung = 0;
+        [[nodiscard]] std::uint64_t dropped() const noexcept { return no_peer + dead + no_link; }
+        Reading &operator-=(const Reading &then) noexcept;
+    };
 
     [[nodiscard]] Device &device() const noexcept { return device_; }
 
   private:
-    struct Base { ///< counters at the last reset
-        std::uint64_t packets = 0, bytes = 0, no_mbuf = 0, dropped = 0;
-    };
-
     [[nodiscard]] Queue *rx(std::uint16_t queue) const noexcept;
     [[nodiscard]] Queue *tx(std::uint16_t queue) const noexcept;
     [[nodiscard]] Queue *make_queue() noexcept;
@@ -131,8 +151,14 @@ class Port {
     void halt_all() noexcept;
     void release(void **slot) noexcept;
     [[nodiscard]] Settings initial() const;
-    [[nodiscard]] Base rx_since_reset(std::uint16_t queue) const noexcept;
-    [[nodiscard]] Base tx_since_reset(std::uint16_t queue) const noexcept;
+    [[nodiscard]] Reading read(bool rx, std::uint16_t queue) const noexcept;
+    [[nodiscard]] Reading since_reset(bool rx, std::uint16_t queue) const noexcept;
+    [[nodiscard]] unsigned xstats_count() const noexcept;
+    [[nodiscard]] std::uint64_t xstat(unsigned id) const noexcept;
+    /// Tells the lcores where RSS sends each flow now.
+    void steer() noexcept;
+    Status set_up_interrupts();
+    [[nodiscard]] Status latched(std::atomic<std::uint64_t> &when, timespec *time);
 
     Device &device_;
     Device *const peer_; ///< whose inboxes our Tx fills; itself in loop mode, nullptr: nobody's
@@ -141,8 +167,10 @@ class Port {
     const Mac factory_mac_;
     std::uint32_t life_ = 0;
     eth_dev_ops ops_; ///< of this port: optional ones can be missing
-    std::array<Base, kMostQueues> rx_base_{};
-    std::array<Base, kMostQueues> tx_base_{};
+    std::array<Reading, kMostQueues> rx_base_{};
+    std::array<Reading, kMostQueues> tx_base_{};
+    std::array<std::uint64_t, Device::kCounts> count_base_{}; ///< of the extended counters that are the device's
+    abi::RxInterrupts interrupts_;
 };
 
 /// The operations of a port, less those that `config` takes away.

@@ -8,6 +8,7 @@
 
 #include <cstring>
 #include <new>
+#include <span>
 
 namespace holdfast::mayfly {
 
@@ -22,7 +23,7 @@ Settings Port::initial() const {
     Settings settings;
     settings.mac = factory_mac_;
     settings.reta.resize(config_.reta_size);
-    settings.rss_key.resize(config_.hash_key_size);
+    settings.rss_key = default_rss_key(config_.hash_key_size);
     return settings;
 }
 
@@ -50,7 +51,25 @@ Status Port::configure() {
         for (std::size_t i = 0; i < s.reta.size() && s.rx_queues != 0; i++)
             s.reta[i] = static_cast<std::uint16_t>(i % s.rx_queues);
     });
-    return {};
+    steer();
+    return set_up_interrupts();
+}
+
+/// An Rx interrupt is a descriptor of the device, so it survives a stop and a start; a configuration makes new ones.
+Status Port::set_up_interrupts() {
+    interrupts_.close();
+    const std::uint16_t queues = dev_.data->dev_conf.intr_conf.rxq != 0 ? dev_.data->nb_rx_queues : std::uint16_t{0};
+    if (queues != 0 && config_.no_ops.test(index(Op::kRxQueueIntrEnable)))
+        return {-ENOTSUP, "configure: this device has no Rx interrupts"};
+    const auto kind = config_.mode == Mode::kGenerate ? Doorbell::Kind::kTimer : Doorbell::Kind::kEvent;
+    if (const int rc = device_.hang_bells(queues, kind); rc != 0)
+        return {rc, "configure: no descriptors for Rx interrupts"};
+    if (queues == 0)
+        return {};
+    std::array<int, kMostQueues> descriptors{};
+    for (std::uint16_t i = 0; i < queues; i++)
+        descriptors[i] = device_.bells[i].descriptor();
+    return interrupts_.open(dev_, std::span(descriptors).first(queues));
 }
 
 Status Port::start() {
@@ -101,6 +120,9 @@ int Port::close() {
         rx_queue_release(i);
     for (std::uint16_t i = 0; i < dev_.data->nb_tx_queues; i++)
         tx_queue_release(i);
+    interrupts_.close();
+    (void)device_.hang_bells(0, Doorbell::Kind::kEvent);
+    (void)timesync_disable();
     if (peer_ != nullptr)
         peer_->unclaim_inboxes(device_);
     device_.end_life();
@@ -117,6 +139,9 @@ Status Port::reset() {
     for (std::uint32_t slot = 0; slot < config_.max_macs; slot++)
         std::memset(&dev_.data->mac_addrs[slot], 0, sizeof(rte_ether_addr));
     std::memcpy(&dev_.data->mac_addrs[0], factory_mac_.data(), factory_mac_.size());
+    (void)timesync_disable();
+    steer();
+    device_.reset_done();
     publish_link(dev_, device_);
     return {};
 }

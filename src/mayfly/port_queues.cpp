@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "abi/log.h"
 #include "mayfly/arena.h"
+#include "mayfly/clock.h"
+#include "mayfly/generate.h"
 #include "mayfly/port.h"
+#include <rte_pmd_mayfly.h>
 
 #include <rte_cycles.h>
 #include <rte_mbuf.h>
+#include <rte_mbuf_dyn.h>
 
 #include <algorithm>
 #include <cstring>
@@ -36,8 +40,14 @@ Status Port::rx_queue_setup(std::uint16_t number, std::uint16_t descriptors, uns
     if (Status s = check_descriptors(descriptors); !s.ok())
         return s;
     if (config_.mode == Mode::kGenerate && pool != nullptr &&
-        rte_pktmbuf_data_room_size(pool) < RTE_PKTMBUF_HEADROOM + config_.size)
+        rte_pktmbuf_data_room_size(pool) < RTE_PKTMBUF_HEADROOM + config_.packet_size())
         return {-EINVAL, "set up a queue: a packet of size= does not fit into one mbuf of this pool"};
+    const std::uint64_t offloads = conf->offloads | dev_.data->dev_conf.rxmode.offloads;
+    int stamp_at = -1;
+    std::uint64_t stamp_flag = 0;
+    if ((offloads & RTE_ETH_RX_OFFLOAD_TIMESTAMP) != 0 &&
+        rte_mbuf_dyn_rx_timestamp_register(&stamp_at, &stamp_flag) != 0)
+        return {-ENOMEM, "set up a queue: no room for timestamps in mbufs"};
     Queue *queue = make_queue();
     if (queue == nullptr)
         return {-ENOMEM, "set up a queue: no memory for it"};
@@ -50,11 +60,16 @@ Status Port::rx_queue_setup(std::uint16_t number, std::uint16_t descriptors, uns
         .port = dev_.data->port_id,
         .queue = number,
         .descriptors = descriptors,
-        .size = config_.size,
+        .size = config_.packet_size(),
+        .flows = config_.flows,
+        .stamp_at = static_cast<std::int16_t>(stamp_at),
+        .stamp_flag = stamp_flag,
+        .rx_flags = (offloads & RTE_ETH_RX_OFFLOAD_IPV4_CKSUM) != 0 ? RTE_MBUF_F_RX_IP_CKSUM_GOOD : 0,
+        .rss_hash = (offloads & RTE_ETH_RX_OFFLOAD_RSS_HASH) != 0,
         .mode = config_.mode,
     };
     queue->deferred = conf->rx_deferred_start != 0;
-    queue->offloads = conf->offloads | dev_.data->dev_conf.rxmode.offloads;
+    queue->offloads = offloads;
     queue->running.store(dev_.data->dev_started ? Running::kStopped : Running::kPortStopped,
                          std::memory_order_release); // pairs: running (look)
     dev_.data->rx_queues[number] = queue;
@@ -77,7 +92,7 @@ Status Port::tx_queue_setup(std::uint16_t number, std::uint16_t descriptors, uns
         .port = dev_.data->port_id,
         .queue = number,
         .descriptors = descriptors,
-        .size = config_.size,
+        .size = config_.packet_size(),
         .mode = config_.mode,
         .refuse_when_dead = config_.dead_tx_refuses,
     };
@@ -123,10 +138,11 @@ void Port::run_rx(std::uint16_t number, Queue &queue) {
     std::memcpy(queue.header.data(), mac.data(), mac.size());
     const Mac sender = {0x02, 'f', 'l', 'y', static_cast<std::uint8_t>(device_.id), static_cast<std::uint8_t>(number)};
     std::memcpy(queue.header.data() + mac.size(), sender.data(), sender.size());
-    queue.header[12] = 0x88; // RTE_PMD_MAYFLY_ETHER_TYPE
-    queue.header[13] = 0xb5;
-    queue.interval =
-        config_.rate == 0 ? 0 : std::max<std::uint64_t>(1, rte_get_tsc_hz() * dev_.data->nb_rx_queues / config_.rate);
+    const unsigned type = config_.flows == 0 ? RTE_PMD_MAYFLY_ETHER_TYPE : RTE_ETHER_TYPE_IPV4;
+    queue.header[12] = static_cast<std::uint8_t>(type >> 8);
+    queue.header[13] = static_cast<std::uint8_t>(type);
+    const std::uint64_t shares = config_.flows == 0 ? dev_.data->nb_rx_queues : config_.flows;
+    queue.interval = config_.rate == 0 ? 0 : std::max<std::uint64_t>(1, rte_get_tsc_hz() * shares / config_.rate);
     queue.visitors.next_cycle.store(rte_rdtsc(),
                                     std::memory_order_relaxed);        // pairs: running (look), with the store below
     queue.running.store(Running::kStarted, std::memory_order_release); // pairs: running (look)
@@ -154,6 +170,7 @@ Status Port::rx_queue_start(std::uint16_t number) {
     if (queue == nullptr)
         return {-EINVAL, "start an Rx queue: it was not set up"};
     run_rx(number, *queue);
+    device_.ring_all();
     return {};
 }
 
@@ -179,6 +196,37 @@ Status Port::tx_queue_stop(std::uint16_t number) {
     if (queue == nullptr)
         return {-EINVAL, "stop a Tx queue: it was not set up"};
     halt_tx(number, *queue, Running::kStopped);
+    return {};
+}
+
+Status Port::rx_intr_enable(std::uint16_t number) {
+    Queue *queue = rx(number);
+    Doorbell &bell = device_.bells[number];
+    if (queue == nullptr || !bell.is_open())
+        return {-ENOTSUP, "enable an Rx interrupt: the port was configured without"};
+    bell.arm();
+    // pairs: running (Port::start).
+    if (queue->running.load(std::memory_order_acquire) != Running::kStarted)
+        return {};
+    if (waiting(*queue, queue->parts) != 0) {
+        bell.ring();
+        return {};
+    }
+    // A timer may ring for nothing, when the cable is cut or RSS sends all elsewhere before: interrupts may be
+    // spurious.
+    std::uint64_t interval = 0;
+    if (config_.mode == Mode::kGenerate && device_.carrier() && pace(*queue, queue->parts, interval)) {
+        const std::uint64_t next = queue->visitors.next_cycle.load(std::memory_order_relaxed); // pairs: own (generate)
+        const std::uint64_t now = rte_rdtsc();
+        bell.ring_after(next > now ? to_nanoseconds(next - now) : 0);
+    }
+    return {};
+}
+
+Status Port::rx_intr_disable(std::uint16_t number) {
+    if (rx(number) == nullptr || !device_.bells[number].is_open())
+        return {-ENOTSUP, "disable an Rx interrupt: the port was configured without"};
+    device_.bells[number].disarm();
     return {};
 }
 

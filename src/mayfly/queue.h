@@ -25,6 +25,7 @@ struct alignas(kCacheLine) Visitors {
     std::atomic<std::uint32_t> burst{0};      ///< written by the queue's lcore only
     std::atomic<std::uint32_t> others{0};     ///< counts, status: from any thread
     std::atomic<std::uint64_t> next_cycle{0}; ///< Rx with a rate: when the next packet is due; the lcore's
+    std::atomic<std::uint32_t> next_flow{0};  ///< Rx with flows: where to look for the next one; the lcore's
 
     [[nodiscard]] bool anybody() const noexcept {
         // pairs: visit (Visit::Visit).
@@ -44,6 +45,11 @@ struct QueueParts {
     std::uint16_t queue = 0;
     std::uint16_t descriptors = 0;
     std::uint16_t size = 0; ///< of generated packets
+    std::uint16_t flows = 0;
+    std::int16_t stamp_at = -1;   ///< Rx timestamp in the mbuf, -1: none wanted
+    std::uint64_t stamp_flag = 0; ///< that says so
+    std::uint64_t rx_flags = 0;   ///< of every generated flow packet
+    bool rss_hash = false;        ///< the hash is to be in the mbuf
     Mode mode = Mode::kSink;
     bool refuse_when_dead = false;
 };
@@ -52,13 +58,17 @@ struct QueueParts {
 struct Queue {
     QueueParts parts;
     std::array<std::uint8_t, RTE_ETHER_HDR_LEN> header{}; ///< of generated packets
-    std::uint64_t interval = 0;                           ///< cycles between packets, 0: no rate
+    /// Cycles between packets; with flows: between packets of one flow's share of the rate. 0: no rate.
+    std::uint64_t interval = 0;
     bool deferred = false;
     std::uint64_t offloads = 0;
     alignas(kCacheLine) std::atomic<Running> running{Running::kPortStopped};
     Visitors visitors;
 };
 static_assert(sizeof(Queue) <= 4096);
+
+/// Packets that an Rx burst would get now; the queue runs.
+std::uint16_t waiting(const Queue &queue, const QueueParts &parts) noexcept;
 
 std::uint16_t rx_burst(void *queue, rte_mbuf **packets, std::uint16_t n) noexcept;
 std::uint16_t tx_burst(void *queue, rte_mbuf **packets, std::uint16_t n) noexcept;

@@ -25,7 +25,7 @@ class SideVisit {
         const Running running = queue.running.load(std::memory_order_acquire);
         if (running == Running::kPortStopped)
             parts_.device->count(Device::Count::kLateCalls);
-        idle_ = running != Running::kStarted;
+        idle_ = running != Running::kStarted || parts_.device->health() != Device::Health::kGood;
         dead_ = !parts_.device->alive(parts_.life);
     }
     ~SideVisit() { others_.fetch_sub(1, std::memory_order_release); } // pairs: visit (Visitors::anybody)
@@ -47,18 +47,8 @@ class SideVisit {
     bool idle_ = false;
 };
 
-/// Packets that a burst would get now.
 std::uint16_t ready(const Queue &queue, const SideVisit &visit) noexcept {
-    const QueueParts &parts = visit.parts();
-    if (visit.idle() || !parts.device->carrier())
-        return 0;
-    if (parts.mode == Mode::kGenerate) {
-        std::uint64_t next = queue.visitors.next_cycle.load(std::memory_order_relaxed); // pairs: own (generate)
-        return due(rte_rdtsc(), queue.interval, rte_get_tsc_hz() / kBacklogPart, next, parts.descriptors);
-    }
-    if (parts.inbox == nullptr || !parts.inbox->gate.is_open())
-        return 0;
-    return static_cast<std::uint16_t>(std::min<std::uint32_t>(parts.inbox->ring->waiting(), parts.descriptors));
+    return visit.idle() ? std::uint16_t{0} : waiting(queue, visit.parts());
 }
 
 /// Descriptors that hold packets which the other end has not taken.
@@ -70,6 +60,21 @@ std::uint16_t unsent(const SideVisit &visit) noexcept {
 }
 
 } // namespace
+
+std::uint16_t waiting(const Queue &queue, const QueueParts &parts) noexcept {
+    if (!parts.device->carrier())
+        return 0;
+    if (parts.mode == Mode::kGenerate) {
+        std::uint64_t interval = 0;
+        if (!pace(queue, parts, interval))
+            return 0;
+        std::uint64_t next = queue.visitors.next_cycle.load(std::memory_order_relaxed); // pairs: own (generate)
+        return due(rte_rdtsc(), interval, rte_get_tsc_hz() / kBacklogPart, next, parts.descriptors);
+    }
+    if (parts.inbox == nullptr || !parts.inbox->gate.is_open())
+        return 0;
+    return static_cast<std::uint16_t>(std::min<std::uint32_t>(parts.inbox->ring->waiting(), parts.descriptors));
+}
 
 std::uint32_t rx_queue_count(void *opaque) noexcept {
     auto &queue = *static_cast<Queue *>(opaque);

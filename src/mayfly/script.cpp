@@ -11,8 +11,10 @@ namespace {
 using Kind = Command::Kind;
 
 constexpr std::pair<std::string_view, Kind> kPlain[] = {
-    {"unplug", Kind::kUnplug},     {"planned", Kind::kPlanned}, {"plug", Kind::kPlug},
-    {"linkdown", Kind::kLinkDown}, {"linkup", Kind::kLinkUp},
+    {"unplug", Kind::kUnplug},         {"planned", Kind::kPlanned},     {"plug", Kind::kPlug},
+    {"linkdown", Kind::kLinkDown},     {"linkup", Kind::kLinkUp},       {"recover", Kind::kRecover},
+    {"recovering", Kind::kRecovering}, {"recovered", Kind::kRecovered}, {"recoveryfailed", Kind::kRecoveryFailed},
+    {"reset", Kind::kReset},
 };
 
 /// Longest time a step may lie ahead: a day. It keeps every sum of times far from overflowing.

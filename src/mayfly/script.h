@@ -14,7 +14,21 @@ namespace holdfast::mayfly {
 
 /// One thing a mayfly can be told to do by a script, by telemetry or by the C API.
 struct Command {
-    enum class Kind : std::uint8_t { kUnplug, kPlanned, kPlug, kLinkDown, kLinkUp, kFail, kDelay, kEvent };
+    enum class Kind : std::uint8_t {
+        kUnplug,
+        kPlanned,
+        kPlug,
+        kLinkDown,
+        kLinkUp,
+        kFail,
+        kDelay,
+        kEvent,
+        kRecover,    ///< recovers, which takes a while and ends well
+        kRecovering, ///< begins to recover
+        kRecovered,
+        kRecoveryFailed,
+        kReset ///< hangs and wants a reset
+    };
     Kind kind = Kind::kUnplug;
     Op op = Op::kProbe;     ///< kFail, kDelay
     std::int32_t calls = 0; ///< kFail: how many, -1 for all
@@ -22,6 +36,9 @@ struct Command {
     std::uint32_t delay_us = 0;
     int event = 0; ///< kEvent
 };
+
+/// How long the recovery of kRecover takes.
+inline constexpr std::uint32_t kRecoveryUs = 100'000;
 
 /// A command and when, counted from the script's start.
 struct Step {

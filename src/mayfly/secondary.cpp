@@ -2,6 +2,7 @@
 // A mayfly's port in a secondary process. The device, its queues and its rings are memory of the primary alone; the
 // shared part of the port may be read, and closing it gives back what this process holds, which is nothing.
 #include "abi/callback.h"
+#include "mayfly/config.h"
 #include "mayfly/vdev.h"
 
 #include <ethdev_vdev.h>
@@ -40,10 +41,8 @@ std::uint16_t no_burst(void * /*queue*/, rte_mbuf ** /*packets*/, std::uint16_t 
 
 Onlooker g_onlookers[RTE_MAX_ETHPORTS];
 
-} // namespace
-
-int attach_secondary(rte_vdev_device &vdev) noexcept {
-    rte_eth_dev *dev = rte_eth_dev_attach_secondary(vdev.device.name);
+int attach(rte_vdev_device &vdev, unsigned number) noexcept {
+    rte_eth_dev *dev = rte_eth_dev_attach_secondary(port_name(vdev.device.name, number).c_str());
     if (dev == nullptr)
         return -ENODEV;
     Onlooker &onlooker = g_onlookers[dev->data->port_id];
@@ -57,9 +56,27 @@ int attach_secondary(rte_vdev_device &vdev) noexcept {
     return 0;
 }
 
+} // namespace
+
+/// Further ports may be closed already: they are then not attached, and that is all.
+int attach_secondary(rte_vdev_device &vdev) noexcept {
+    if (const int rc = attach(vdev, 0); rc != 0)
+        return rc;
+    const rte_eth_dev *first = rte_eth_dev_allocated(vdev.device.name);
+    const auto *shared = first != nullptr ? static_cast<const SharedPart *>(first->data->dev_private) : nullptr;
+    for (unsigned i = 1; shared != nullptr && i < shared->ports; i++)
+        (void)attach(vdev, i);
+    return 0;
+}
+
 int detach_secondary(rte_vdev_device &vdev) noexcept {
-    rte_eth_dev *dev = rte_eth_dev_allocated(vdev.device.name);
-    return dev == nullptr ? 0 : rte_eth_dev_release_port(dev);
+    int first = 0;
+    for (unsigned i = 0; i < kMostPorts; i++) {
+        rte_eth_dev *dev = rte_eth_dev_allocated(port_name(vdev.device.name, i).c_str());
+        const int rc = dev == nullptr || dev->device != &vdev.device ? 0 : rte_eth_dev_release_port(dev);
+        first = first != 0 ? first : rc;
+    }
+    return first;
 }
 
 } // namespace holdfast::mayfly

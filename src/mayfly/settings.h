@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include "mayfly/clock.h"
 #include "mayfly/config.h"
 
 #include <bitset>
@@ -49,6 +50,9 @@ struct Settings {
     std::uint8_t fc_autoneg = 0;
 
     std::uint32_t ptype_mask = 0xffffffff;
+
+    bool timesync = false;
+    PtpClock ptp;
 };
 
 } // namespace holdfast::mayfly

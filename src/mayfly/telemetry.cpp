@@ -80,6 +80,8 @@ void add_settings(rte_tel_data *answer, const Settings &s) {
     number("rx_offloads", s.rx_offloads);
     number("tx_offloads", s.tx_offloads);
     number("rss_hf", s.rss_hf);
+    number("reta_size", s.reta.size());
+    number("timesync", s.timesync);
     number("fc_mode", s.fc_mode);
     rte_tel_data_add_dict_string(answer, "mac", text_of(s.mac).c_str());
     add_list(answer, "macs", s.macs, [](const auto &slot) { return text_of(slot.second); });
@@ -186,6 +188,11 @@ constexpr char kLinkDown[] = "linkdown";
 constexpr char kFail[] = "fail";
 constexpr char kDelay[] = "delay";
 constexpr char kEvent[] = "event";
+constexpr char kRecover[] = "recover";
+constexpr char kRecovering[] = "recovering";
+constexpr char kRecovered[] = "recovered";
+constexpr char kRecoveryFailed[] = "recoveryfailed";
+constexpr char kReset[] = "reset";
 
 struct Entry {
     const char *name;
@@ -204,6 +211,11 @@ constexpr Entry kEntries[] = {
     {"/mayfly/fail", handle<command<kFail>>, "Lets calls fail. Parameters: name,operation,calls (-1: all),errno"},
     {"/mayfly/delay", handle<command<kDelay>>, "Makes an operation slow. Parameters: name,operation,milliseconds"},
     {"/mayfly/event", handle<command<kEvent>>, "Raises an ethdev event. Parameters: name,event"},
+    {"/mayfly/recover", handle<command<kRecover>>, "Finds an error and recovers in 100 ms. Parameters: name"},
+    {"/mayfly/recovering", handle<command<kRecovering>>, "Finds an error and begins to recover. Parameters: name"},
+    {"/mayfly/recovered", handle<command<kRecovered>>, "Ends a recovery well. Parameters: name"},
+    {"/mayfly/recoveryfailed", handle<command<kRecoveryFailed>>, "Ends a recovery badly. Parameters: name"},
+    {"/mayfly/reset", handle<command<kReset>>, "Hangs and asks for a reset. Parameters: name"},
     {"/mayfly/clear", handle<clear>, "Takes back all failures and delays. Parameters: name"},
     {"/mayfly/script", handle<script>, "Starts a script. Parameters: name,script"},
 };

@@ -33,8 +33,9 @@ constexpr Source kSources[] = {
     {"tx_no_link", {}, &Device::tx, &QueueCounts::no_link},
     {"rx_no_mbuf", {}, &Device::rx, &QueueCounts::no_mbuf},
     {"drained", Device::Count::kDrained},
+    {"rx_interrupts"}, // of its doorbells
 };
-static_assert(std::size(kSources) == RTE_PMD_MAYFLY_DRAINED + 1);
+static_assert(std::size(kSources) == RTE_PMD_MAYFLY_RX_INTERRUPTS + 1);
 
 } // namespace
 
@@ -43,9 +44,14 @@ std::int64_t total(const Device &device, enum rte_pmd_mayfly_counter what) noexc
     if (number >= std::size(kSources))
         return -EINVAL;
     const Source &source = kSources[number];
-    if (source.queues == nullptr)
+    if (source.queues == nullptr && what != RTE_PMD_MAYFLY_RX_INTERRUPTS)
         return static_cast<std::int64_t>(device.counted(source.count));
     std::uint64_t sum = 0;
+    if (what == RTE_PMD_MAYFLY_RX_INTERRUPTS) {
+        for (const Doorbell &bell : device.bells)
+            sum += bell.rung();
+        return static_cast<std::int64_t>(sum);
+    }
     for (const QueueCounts &queue : device.*source.queues)
         sum += QueueCounts::read(queue.*source.counter);
     return static_cast<std::int64_t>(sum);

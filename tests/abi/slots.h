@@ -10,8 +10,10 @@
 #include <rte_mbuf.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdint>
 #include <cstdio>
+#include <ctime>
 #include <string_view>
 #include <vector>
 
@@ -25,6 +27,7 @@ struct Subject {
     std::uint16_t port = 0;
     rte_mempool *pool = nullptr;
     std::uint64_t rx_offloads = 0; ///< what configure asks for
+    bool rx_interrupts = false;    ///< does it ask for them, too?
 };
 
 struct Row {
@@ -37,6 +40,7 @@ inline int configure(const Subject &s, std::uint16_t rx, std::uint16_t tx) {
     rte_eth_conf conf{};
     conf.rxmode.mq_mode = rx > 1 ? RTE_ETH_MQ_RX_RSS : RTE_ETH_MQ_RX_NONE;
     conf.rxmode.offloads = s.rx_offloads;
+    conf.intr_conf.rxq = s.rx_interrupts ? 1 : 0;
     return rte_eth_dev_configure(s.port, rx, tx, &conf);
 }
 inline int rx_setup(const Subject &s, std::uint16_t queue) {
@@ -134,6 +138,23 @@ inline std::vector<Row> rows() {
          },
          {"xstats_get_names", "stats_get", "dev_infos_get"}},
         {"xstats_reset", [](S s) { return rte_eth_xstats_reset(s.port); }, {}},
+        {"xstats_get_by_id",
+         [](S s) {
+             // Only ids beyond ethdev's own reach the driver by this way.
+             std::uint64_t id = 0;
+             std::uint64_t value = 0;
+             (void)rte_eth_xstats_get_id_by_name(s.port, "mayfly_lives", &id);
+             return rte_eth_xstats_get_by_id(s.port, &id, &value, 1);
+         },
+         {"xstats_get_names", "xstats_get_names_by_id", "xstats_get", "stats_get", "dev_infos_get"}},
+        {"xstats_get_names_by_id",
+         [](S s) {
+             std::uint64_t id = 0;
+             rte_eth_xstat_name name{};
+             (void)rte_eth_xstats_get_id_by_name(s.port, "mayfly_lives", &id);
+             return rte_eth_xstats_get_names_by_id(s.port, &name, 1, &id);
+         },
+         {"xstats_get_names", "stats_get", "dev_infos_get"}},
         {"rxq_info_get",
          [](S s) {
              rte_eth_rxq_info info;
@@ -236,6 +257,45 @@ inline std::vector<Row> rows() {
              return rte_eth_dev_rss_reta_update(s.port, reta.data(), size);
          },
          {"dev_infos_get"}},
+        {"rx_queue_intr_enable", [](S s) { return rte_eth_dev_rx_intr_enable(s.port, 1); }, {}},
+        {"rx_queue_intr_disable", [](S s) { return rte_eth_dev_rx_intr_disable(s.port, 1); }, {}},
+        {"timesync_enable", [](S s) { return rte_eth_timesync_enable(s.port); }, {}},
+        {"timesync_write_time",
+         [](S s) {
+             const timespec time{.tv_sec = 1, .tv_nsec = 0};
+             return rte_eth_timesync_write_time(s.port, &time);
+         },
+         {}},
+        {"timesync_read_time",
+         [](S s) {
+             timespec time{};
+             return rte_eth_timesync_read_time(s.port, &time);
+         },
+         {}},
+        {"timesync_adjust_time", [](S s) { return rte_eth_timesync_adjust_time(s.port, 1); }, {}},
+        {"timesync_adjust_freq", [](S s) { return rte_eth_timesync_adjust_freq(s.port, 1); }, {}},
+        // No packet has left a timestamp, so these two have none to give and say so.
+        {"timesync_read_rx_timestamp",
+         [](S s) {
+             timespec time{};
+             const int rc = rte_eth_timesync_read_rx_timestamp(s.port, &time, 0);
+             return rc == -EINVAL ? 0 : rc;
+         },
+         {"is_removed"}},
+        {"timesync_read_tx_timestamp",
+         [](S s) {
+             timespec time{};
+             const int rc = rte_eth_timesync_read_tx_timestamp(s.port, &time);
+             return rc == -EINVAL ? 0 : rc;
+         },
+         {"is_removed"}},
+        {"timesync_disable", [](S s) { return rte_eth_timesync_disable(s.port); }, {}},
+        {"read_clock",
+         [](S s) {
+             std::uint64_t clock = 0;
+             return rte_eth_read_clock(s.port, &clock);
+         },
+         {}},
         {"eth_dev_priv_dump",
          [](S s) {
              std::FILE *file = std::tmpfile();

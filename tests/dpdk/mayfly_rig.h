@@ -137,6 +137,7 @@ class StartedMayfly : public MayflyTest {
         rte_eth_conf conf = interrupts();
         conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
         conf.rxmode.offloads = RTE_ETH_RX_OFFLOAD_VLAN_FILTER;
+        conf.intr_conf.rxq = 1;
         ASSERT_EQ(rte_eth_dev_configure(id_, 2, 2, &conf), 0);
         set_up_queues(id_, 2);
         ASSERT_EQ(rte_eth_dev_start(id_), 0);

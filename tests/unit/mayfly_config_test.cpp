@@ -109,6 +109,15 @@ TEST(MayflyConfig, RefusesBadValues) {
                              "mc_macs=4097",
                              "vlans=4097",
                              "vlans=",
+                             "flows=16",
+                             "mode=generate,flows=1025",
+                             "mode=generate,flows=16,size=73",
+                             "ports=0",
+                             "ports=9",
+                             "probe_delay=60001",
+                             "no_caps=",
+                             "no_caps=rss;what",
+                             "no_caps=rss;",
                              "reta_size=63",
                              "min_desc=64,max_desc=32",
                              "max_desc=100,desc_align=64",
@@ -121,6 +130,23 @@ TEST(MayflyConfig, RefusesBadValues) {
                              "rx_offloads=0xg",
                              "rx_offloads=0x10000000000000000"})
         EXPECT_THAT(refused(text), HasSubstr("cannot read")) << text;
+}
+
+TEST(MayflyConfig, WhatIsTakenAwayHoldsAgainstEveryOtherKey) {
+    for (const char *text : {"no_caps=rss;rx_timestamp,reta_size=128,rx_offloads=0x4000",
+                             "rx_offloads=0x4000,reta_size=128,no_caps=rss;rx_timestamp"}) {
+        const Config config = parsed(text);
+        EXPECT_EQ(config.reta_size, 0) << text;
+        EXPECT_EQ(config.rx_offloads, 0u) << text;
+        EXPECT_FALSE(config.rss) << text;
+    }
+    EXPECT_THAT(refused("mode=sink,no_caps=rss;rx_what"), HasSubstr("'rx_what' (at position 22"));
+}
+
+TEST(MayflyConfig, PacketsAreAsLargeAsTheirHeadersNeed) {
+    EXPECT_EQ(parsed("mode=generate").packet_size(), 64);
+    EXPECT_EQ(parsed("mode=generate,flows=1").packet_size(), kSmallestFlowPacket);
+    EXPECT_EQ(parsed("mode=generate,flows=1024,size=200,ports=8,probe_delay=5").packet_size(), 200);
 }
 
 } // namespace
