@@ -6,6 +6,8 @@
 #include <rte_ether.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -101,6 +103,40 @@ class RealEthdev final : public Ethdev {
         for (std::size_t vlan = 0; vlan < out.vlans.size(); vlan++)
             out.vlans[vlan] = (data.vlan_filter_conf.ids[vlan / kBits] >> (vlan % kBits) & 1U) != 0;
         return out;
+    }
+
+    int rss(PortId port, rte_eth_rss_conf &conf) override { return rte_eth_dev_rss_hash_conf_get(port.raw(), &conf); }
+    int set_rss(PortId port, const rte_eth_rss_conf &conf) override {
+        rte_eth_rss_conf copy = conf; // ethdev writes the functions as it understands them
+        return rte_eth_dev_rss_hash_update(port.raw(), &copy);
+    }
+    int reta(PortId port, std::span<std::uint16_t> table) override {
+        RetaEntries entries{};
+        if (!all_of(table.size(), entries))
+            return -EINVAL;
+        const int rc = rte_eth_dev_rss_reta_query(port.raw(), entries.data(), static_cast<std::uint16_t>(table.size()));
+        for (std::size_t i = 0; rc == 0 && i < table.size(); i++)
+            table[i] = entries[i / RTE_ETH_RETA_GROUP_SIZE].reta[i % RTE_ETH_RETA_GROUP_SIZE];
+        return rc;
+    }
+    int set_reta(PortId port, std::span<const std::uint16_t> table) override {
+        RetaEntries entries{};
+        if (!all_of(table.size(), entries))
+            return -EINVAL;
+        for (std::size_t i = 0; i < table.size(); i++)
+            entries[i / RTE_ETH_RETA_GROUP_SIZE].reta[i % RTE_ETH_RETA_GROUP_SIZE] = table[i];
+        return rte_eth_dev_rss_reta_update(port.raw(), entries.data(), static_cast<std::uint16_t>(table.size()));
+    }
+
+  private:
+    /// Room for the largest table that a 16-bit size of ours is likely to name; drivers' are 64 to 2048.
+    using RetaEntries = std::array<rte_eth_rss_reta_entry64, 64>;
+    static bool all_of(std::size_t size, RetaEntries &entries) noexcept {
+        if (size > entries.size() * RTE_ETH_RETA_GROUP_SIZE)
+            return false;
+        for (std::size_t i = 0; i < size; i++)
+            entries[i / RTE_ETH_RETA_GROUP_SIZE].mask |= std::uint64_t{1} << (i % RTE_ETH_RETA_GROUP_SIZE);
+        return true;
     }
 };
 

@@ -68,6 +68,13 @@ class Ethdev {
         std::bitset<4096> vlans;
     };
     virtual Leftovers leftovers(PortId port) = 0;
+
+    /// The key goes where `conf` points, as far as it says there is room.
+    virtual int rss(PortId port, rte_eth_rss_conf &conf) = 0;
+    virtual int set_rss(PortId port, const rte_eth_rss_conf &conf) = 0;
+    /// All of the redirection table, whose size has to be the port's.
+    virtual int reta(PortId port, std::span<std::uint16_t> table) = 0;
+    virtual int set_reta(PortId port, std::span<const std::uint16_t> table) = 0;
 };
 
 /// The real one. Lives as long as the process.

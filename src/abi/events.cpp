@@ -52,6 +52,18 @@ int on_event(std::uint16_t port, rte_eth_event_type event, void *, void *) noexc
         case RTE_ETH_EVENT_INTR_LSC:
             listener->on_link_change();
             break;
+        case RTE_ETH_EVENT_ERR_RECOVERING:
+            listener->on_recovering();
+            break;
+        case RTE_ETH_EVENT_RECOVERY_SUCCESS:
+            listener->on_recovered();
+            break;
+        case RTE_ETH_EVENT_RECOVERY_FAILED:
+            listener->on_recovery_failed();
+            break;
+        case RTE_ETH_EVENT_INTR_RESET:
+            listener->on_reset_wanted();
+            break;
         default:
             break;
         }
@@ -70,7 +82,9 @@ Status register_events() noexcept {
     if (done)
         return {};
     for (const rte_eth_event_type event :
-         {RTE_ETH_EVENT_NEW, RTE_ETH_EVENT_INTR_RMV, RTE_ETH_EVENT_DESTROY, RTE_ETH_EVENT_INTR_LSC})
+         {RTE_ETH_EVENT_NEW, RTE_ETH_EVENT_INTR_RMV, RTE_ETH_EVENT_DESTROY, RTE_ETH_EVENT_INTR_LSC,
+          RTE_ETH_EVENT_ERR_RECOVERING, RTE_ETH_EVENT_RECOVERY_SUCCESS, RTE_ETH_EVENT_RECOVERY_FAILED,
+          RTE_ETH_EVENT_INTR_RESET})
         if (const int rc = rte_eth_dev_callback_register(RTE_ETH_ALL, event, on_event, nullptr); rc != 0)
             return {rc, "register for the events of ports"};
     done = true;

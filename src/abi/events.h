@@ -19,6 +19,13 @@ class PortListener {
     virtual void on_destroy() noexcept = 0;
     /// Its link changed (RTE_ETH_EVENT_INTR_LSC).
     virtual void on_link_change() noexcept = 0;
+    /// It has an error and recovers by itself (RTE_ETH_EVENT_ERR_RECOVERING); may come again before it is over.
+    virtual void on_recovering() noexcept = 0;
+    /// That ended well (RTE_ETH_EVENT_RECOVERY_SUCCESS), or the port is of no use any more (..._FAILED).
+    virtual void on_recovered() noexcept = 0;
+    virtual void on_recovery_failed() noexcept = 0;
+    /// It works no more until it is reset (RTE_ETH_EVENT_INTR_RESET).
+    virtual void on_reset_wanted() noexcept = 0;
 
   protected:
     ~PortListener() = default;

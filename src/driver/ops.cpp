@@ -69,6 +69,10 @@ constexpr eth_dev_ops kOps = [] {
     ops.tx_queue_setup = callback<&VirtualPort::tx_queue_setup>;
     ops.tx_queue_release = callback<&VirtualPort::tx_queue_release>;
     ops.tx_done_cleanup = datapath::tx_done_cleanup;
+    ops.rss_hash_update = callback<&VirtualPort::rss_hash_update>;
+    ops.rss_hash_conf_get = callback<&VirtualPort::rss_hash_conf_get>;
+    ops.reta_update = callback<&VirtualPort::reta_update>;
+    ops.reta_query = callback<&VirtualPort::reta_query>;
     ops.get_restore_flags = restore_nothing;
     return ops;
 }();

@@ -3,6 +3,7 @@
 
 #include "base/ids.h"
 #include "base/result.h"
+#include "port/rss.h"
 
 #include <rte_ethdev.h>
 #include <rte_ether.h>
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <string>
 
@@ -122,6 +124,7 @@ void intersect(std::span<const rte_eth_dev_info *const> subs, rte_eth_dev_info &
             out.flow_type_rss_offloads = sub->flow_type_rss_offloads;
             out.rss_algo_capa = sub->rss_algo_capa;
             out.hash_key_size = sub->hash_key_size;
+            out.reta_size = sub->reta_size;
             out.max_lro_pkt_size = sub->max_lro_pkt_size;
             out.dev_capa = sub->dev_capa;
             out.speed_capa = sub->speed_capa;
@@ -136,7 +139,10 @@ void intersect(std::span<const rte_eth_dev_info *const> subs, rte_eth_dev_info &
             out.tx_queue_offload_capa &= sub->tx_queue_offload_capa;
             out.flow_type_rss_offloads &= sub->flow_type_rss_offloads;
             out.rss_algo_capa &= sub->rss_algo_capa;
-            out.hash_key_size = out.hash_key_size == sub->hash_key_size ? out.hash_key_size : std::uint8_t{0};
+            out.hash_key_size = common_key_length(out.hash_key_size, sub->hash_key_size);
+            // A table of this size can be had on each of them by repeating it. One without a table: none.
+            out.reta_size =
+                out.reta_size == 0 || sub->reta_size == 0 ? std::uint16_t{0} : std::gcd(out.reta_size, sub->reta_size);
             out.dev_capa &= sub->dev_capa;
             out.max_lro_pkt_size = std::min(out.max_lro_pkt_size, sub->max_lro_pkt_size); // 0: not told
             out.speed_capa |= sub->speed_capa; // what the port may run at, with one or the other
@@ -184,9 +190,11 @@ Fit fit(const rte_eth_conf &conf, std::uint16_t rx_queues, std::uint16_t tx_queu
     rte_eth_rss_conf &rss = out.conf.rx_adv_conf.rss_conf;
     rss.rss_hf &= info.flow_type_rss_offloads;
     if (rss.rss_key != nullptr && rss.rss_key_len != info.hash_key_size) {
-        rss.rss_key = nullptr;
-        rss.rss_key_len = 0;
-        out.without += out.without.empty() ? "RSS key" : " RSS key";
+        out.rss_key = fit_rss_key({rss.rss_key, rss.rss_key_len}, info.hash_key_size);
+        rss.rss_key = out.rss_key.empty() ? nullptr : out.rss_key.data();
+        rss.rss_key_len = static_cast<std::uint8_t>(out.rss_key.size());
+        if (out.rss_key.empty())
+            out.without += out.without.empty() ? "RSS key" : " RSS key";
     }
     if ((info.rss_algo_capa & RTE_ETH_HASH_ALGO_TO_CAPA(rss.algorithm)) == 0)
         rss.algorithm = RTE_ETH_HASH_FUNCTION_DEFAULT;

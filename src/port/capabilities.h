@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace holdfast {
 
@@ -20,9 +21,10 @@ void intersect(std::span<const rte_eth_dev_info *const> subs, rte_eth_dev_info &
 
 /// A configuration cut to what one sub-device can.
 struct Fit {
-    Status status{};       ///< it cannot carry what the application relies on
-    rte_eth_conf conf{};   ///< for this sub-device
-    std::string without{}; ///< optional things that it lacks, for one log line; empty: none
+    Status status{};                     ///< it cannot carry what the application relies on
+    rte_eth_conf conf{};                 ///< for this sub-device; may point into rss_key
+    std::vector<std::uint8_t> rss_key{}; ///< the port's, if that has another length than this sub-device's
+    std::string without{};               ///< optional things that it lacks, for one log line; empty: none
 };
 
 /// Fits the port's configuration to a sub-device. What the application can do without (receive offloads that are

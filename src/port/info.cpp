@@ -50,7 +50,7 @@ constexpr std::array<const char *, 2> kPerPort{"switches", "tx_refused_bursts"};
 Status VirtualPort::infos_get(rte_eth_dev_info *info) {
     const Locked held(mutex_);
     std::vector<const rte_eth_dev_info *> subs;
-    each_usable([&](const SubDevice &sub) { subs.push_back(&sub.info()); });
+    each_present([&](const SubDevice &sub) { subs.push_back(&sub.info()); });
     intersect(subs, *info);
     return {};
 }
@@ -152,7 +152,7 @@ VirtualPort::Info VirtualPort::describe() {
             sub->read_stats(ethdev_);
         info.subs.push_back({.devargs = sub->devargs(),
                              .state = to_string(sub->state()),
-                             .reason = sub->reason,
+                             .reason = sub->present() && !sub->usable() ? "has an error in itself" : sub->reason,
                              .wanted = !sub->removed_by_hand,
                              .active = view.active == sub->index(),
                              .joined = sub->announced,

@@ -32,9 +32,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// How long one visit waits for lcores to leave a sub-device. They stay for one burst; longer only if they lost their
-/// CPU.
-constexpr std::chrono::milliseconds kPatience = 200ms;
 constexpr std::chrono::milliseconds kComeAgain = 10ms;
 /// How long after a start, and after a first doubt, ethdev's table of burst functions is looked at.
 constexpr std::chrono::milliseconds kFastPathLook = 1s;
@@ -194,7 +191,8 @@ void VirtualPort::raise(const Locked &held, Clock::time_point now) {
             const Status s = before == State::kProbed ? configure_sub(held, sub) : start_sub(held, sub);
             if (s.ok())
                 continue;
-            if (sub.lost()) { // it went while it came: the next visit takes it down
+            if (sub.excused()) { // it went, or got into trouble, while it came: the next visit sees to it
+                sub.stale = true;
                 host_.wake();
                 return;
             }
@@ -202,9 +200,15 @@ void VirtualPort::raise(const Locked &held, Clock::time_point now) {
             (void)tear_down(held, sub, kPatience); // nobody is inside: its gate never opened
             return;
         }
+        // It recovered; or it was removed by hand, and plugged again before we came to take it down.
         if (sub.state() == State::kStarted && wanted(sub) == State::kStarted && !sub.door().gate.is_open() &&
-            !sub.lost())
-            (void)start_sub(held, sub); // removed by hand, and plugged again before we came to take it down
+            !sub.excused()) {
+            if (const Status s = start_sub(held, sub); !s.ok() && !sub.excused()) {
+                refuse(held, sub, s, now);
+                (void)tear_down(held, sub, kPatience);
+                return;
+            }
+        }
         if (sub.announced)
             return;
         sub.announced = true;
@@ -218,6 +222,8 @@ Clock::time_point VirtualPort::next_visit(const Locked &, Clock::time_point now)
     auto next = Clock::time_point::max();
     for (const std::unique_ptr<SubDevice> &sub : subs_) {
         if (sub->leaving || (sub->lost() && sub->state() != State::kAbsent))
+            next = std::min(next, now + kComeAgain);
+        else if (sub->present() && Trouble::wants_us(sub->trouble().look()))
             next = std::min(next, now + kComeAgain);
         else if (sub->state() == State::kAbsent && wanted(*sub) != State::kAbsent)
             next = std::min(next, sub->next_try);
@@ -248,8 +254,10 @@ Clock::time_point VirtualPort::check_fast_path(const Locked &, Clock::time_point
 Clock::time_point VirtualPort::reconcile(Clock::time_point now, abi::Wait wait) {
     {
         const Locked held(mutex_);
-        if (!closing_)
+        if (!closing_) {
             take_down_lost(held, now);
+            revive(held, now);
+        }
     }
     (void)close_leaving(wait, nullptr, nullptr);
     probe_absent(now, wait);

@@ -3,12 +3,14 @@
 
 #include "abi/ethdev.h"
 #include "base/ids.h"
+#include "port/rss.h"
 
 #include <rte_ethdev.h>
 #include <rte_ether.h>
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -55,7 +57,45 @@ void want(std::vector<Change> &out, const std::optional<T> &wanted, const std::o
         out.push_back(C{*wanted});
 }
 
+bool satisfied(const Rss &wanted, const std::optional<Rss> &has) {
+    return has && has->functions == wanted.functions && has->algorithm == wanted.algorithm &&
+           (wanted.key.empty() || wanted.key == has->key);
+}
+
+int apply_rss(abi::Ethdev &ethdev, PortId port, const Rss &rss) {
+    rte_eth_dev_info info{};
+    if (const int rc = ethdev.info(port, info); rc != 0)
+        return rc;
+    rte_eth_rss_conf conf{};
+    conf.rss_hf = rss.functions & info.flow_type_rss_offloads;
+    if (rss.functions != 0 && conf.rss_hf == 0)
+        return -ENOTSUP;
+    if ((info.rss_algo_capa & RTE_ETH_HASH_ALGO_TO_CAPA(rss.algorithm)) != 0)
+        conf.algorithm = static_cast<rte_eth_hash_function>(rss.algorithm);
+    std::vector<std::uint8_t> key = fit_rss_key(rss.key, info.hash_key_size);
+    if (!rss.key.empty()) {
+        if (key.empty())
+            return -ENOTSUP;
+        conf.rss_key = key.data();
+        conf.rss_key_len = static_cast<std::uint8_t>(key.size());
+    }
+    return ethdev.set_rss(port, conf);
+}
+
+int apply_reta(abi::Ethdev &ethdev, PortId port, const Reta &reta) {
+    rte_eth_dev_info info{};
+    if (const int rc = ethdev.info(port, info); rc != 0)
+        return rc;
+    const std::vector<std::uint16_t> table = fit_reta(reta.queues, info.reta_size);
+    return table.empty() ? -ENOTSUP : ethdev.set_reta(port, table);
+}
+
 } // namespace
+
+bool belongs_before_start(const Change &change) noexcept {
+    return std::holds_alternative<Mtu>(change) || std::holds_alternative<DefaultMac>(change) ||
+           std::holds_alternative<MacRemove>(change);
+}
 
 int vlan_offloads(std::uint64_t rx_offloads) noexcept {
     constexpr std::pair<std::uint64_t, int> kBits[] = {
@@ -80,7 +120,9 @@ const char *describe(const Change &change) noexcept {
                                  [](const VlanFilter &) { return "set a VLAN filter"; },
                                  [](const VlanOffload &) { return "set VLAN offloads"; },
                                  [](const McList &) { return "set the multicast list"; },
-                                 [](const LinkUp &) { return "set the link up or down"; }},
+                                 [](const LinkUp &) { return "set the link up or down"; },
+                                 [](const Rss &) { return "set RSS"; },
+                                 [](const Reta &) { return "set the RSS redirection table"; }},
                       change);
 }
 
@@ -94,7 +136,9 @@ int apply(abi::Ethdev &ethdev, PortId port, const Change &change) {
                                  [&](const VlanFilter &c) { return ethdev.set_vlan_filter(port, c.vlan, c.on); },
                                  [&](const VlanOffload &c) { return ethdev.set_vlan_offload(port, c.mask); },
                                  [&](const McList &c) { return ethdev.set_mc_list(port, c.list); },
-                                 [&](const LinkUp &c) { return ethdev.set_link(port, c.up); }},
+                                 [&](const LinkUp &c) { return ethdev.set_link(port, c.up); },
+                                 [&](const Rss &c) { return apply_rss(ethdev, port, c); },
+                                 [&](const Reta &c) { return apply_reta(ethdev, port, c); }},
                       change);
 }
 
@@ -144,7 +188,12 @@ void Settings::record(const Change &change) {
                           [&](const MacAdd &c) { macs.add(c); }, [&](const MacRemove &c) { macs.remove(c.mac); },
                           [&](const VlanFilter &c) { vlans.set(c.vlan, c.on); },
                           [&](const VlanOffload &c) { vlan_offload = c.mask; },
-                          [&](const McList &c) { mc_list = c.list; }, [&](const LinkUp &c) { link_up = c.up; }},
+                          [&](const McList &c) { mc_list = c.list; }, [&](const LinkUp &c) { link_up = c.up; },
+                          [&](const Rss &c) {
+                              std::vector<std::uint8_t> key = c.key.empty() && rss ? rss->key : c.key;
+                              rss = Rss{.functions = c.functions, .algorithm = c.algorithm, .key = std::move(key)};
+                          },
+                          [&](const Reta &c) { reta = c.queues; }},
                change);
 }
 
@@ -175,7 +224,15 @@ std::vector<Change> Settings::undo(const Change &change) const {
                           [&](const VlanFilter &c) { out.push_back(VlanFilter{c.vlan, vlans.test(c.vlan)}); },
                           [&](const VlanOffload &) { want<VlanOffload>(out, vlan_offload, {}); },
                           [&](const McList &) { out.push_back(McList{mc_list.value_or(McList{}.list)}); },
-                          [&](const LinkUp &) { out.push_back(LinkUp{link_up.value_or(true)}); }},
+                          [&](const LinkUp &) { out.push_back(LinkUp{link_up.value_or(true)}); },
+                          [&](const Rss &) {
+                              if (rss)
+                                  out.push_back(*rss);
+                          },
+                          [&](const Reta &) {
+                              if (!reta.empty())
+                                  out.push_back(Reta{reta});
+                          }},
                change);
     return out;
 }
@@ -216,6 +273,10 @@ std::vector<Change> Settings::missing_from(const Settings &has) const {
     const McList list{mc_list.value_or(McList{}.list)};
     if ((has.second_hand && !has.mc_list) || !same_list(list.list, has.mc_list.value_or(McList{}.list)))
         out.push_back(list);
+    if (rss && !satisfied(*rss, has.rss))
+        out.push_back(*rss);
+    if (!reta.empty() && reta != has.reta)
+        out.push_back(Reta{reta});
     want<LinkUp>(out, or_as_new(link_up, true), has.link_up);
     return out;
 }

@@ -50,12 +50,26 @@ struct McList {
 struct LinkUp {
     bool up;
 };
+/// RSS. A key that is empty leaves the one that is there.
+struct Rss {
+    std::uint64_t functions = 0;
+    std::uint32_t algorithm = 0; ///< an enum rte_eth_hash_function
+    std::vector<std::uint8_t> key{};
+};
+/// Its redirection table, whole.
+struct Reta {
+    std::vector<std::uint16_t> queues{};
+};
 /// @}
 using Change = std::variant<Mtu, Promiscuous, Allmulticast, DefaultMac, MacAdd, MacRemove, VlanFilter, VlanOffload,
-                            McList, LinkUp>;
+                            McList, LinkUp, Rss, Reta>;
 
 /// The VLAN offloads among Rx offloads, as rte_eth_dev_set_vlan_offload() names them.
 [[nodiscard]] int vlan_offloads(std::uint64_t rx_offloads) noexcept;
+
+/// Does a device have to get this before it starts? Some take it only while stopped, and an address has to leave the
+/// list before it can become the default one.
+[[nodiscard]] bool belongs_before_start(const Change &change) noexcept;
 
 /// "set the MTU", for messages.
 [[nodiscard]] const char *describe(const Change &change) noexcept;
@@ -101,6 +115,8 @@ class Settings {
     std::optional<int> vlan_offload{};
     std::optional<std::vector<rte_ether_addr>> mc_list{}; ///< nothing: empty, or not known
     std::optional<bool> link_up{};
+    std::optional<Rss> rss{};
+    std::vector<std::uint16_t> reta{}; ///< empty: never set
     /// A device that had another owner before us: what is not known of it may be anything, not only what a new device
     /// has.
     bool second_hand = false;

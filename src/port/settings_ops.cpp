@@ -67,6 +67,7 @@ Status VirtualPort::change(const Change &change, Refusal refusal) {
         // One that is still on its way to the others gets it by replay: ethdev would refuse some of it now.
         if (!sub->usable() || sub->state() < std::min(wanted_, State::kConfigured))
             continue;
+        sub->learn(ethdev_, change);
         std::vector<Change> undo = sub->has().undo(change);
         int rc = 0;
         switch (sub->apply(ethdev_, change, rc)) {
@@ -134,6 +135,8 @@ Status VirtualPort::run_queue(bool rx, QueueId queue, bool run) {
     };
     std::vector<SubDevice *> done;
     for (const std::unique_ptr<SubDevice> &sub : subs_) {
+        if (sub->present() && !sub->usable())
+            sub->stale = true; // it gets this with its queues
         if (!sub->usable() || sub->state() != State::kStarted)
             continue;
         const Outcome outcome = call(*sub, run);

@@ -41,6 +41,7 @@ Status VirtualPort::configure_sub(const Locked &held, SubDevice &sub) {
     // The configuration brings these; a change that is rolled back goes back to them.
     if (std::uint16_t mtu = 0; ethdev_.mtu(sub.port(), mtu) == 0)
         sub.note(Mtu{mtu});
+    sub.forget_rss();
     sub.note(VlanOffload{vlan_offloads(configuration_.conf.rxmode.offloads)}); // as far as it can
     for (std::uint16_t q = 0; q < configuration_.rx_queues; q++)
         if (queues_->rx(QueueId{q}).queue != nullptr)
@@ -82,17 +83,12 @@ Status VirtualPort::set_up_tx(const Locked &, SubDevice &sub, QueueId queue) {
 Status VirtualPort::replay(const Locked &, SubDevice &sub, Phase phase) {
     // ethdev itself restores what a device had when that device starts, MAC lists too. So lists go to a device that
     // runs; what some devices take only while stopped goes first.
-    const auto early = [](const Change &c) {
-        // An address has to leave the list before it can become the default one.
-        return std::holds_alternative<Mtu>(c) || std::holds_alternative<DefaultMac>(c) ||
-               std::holds_alternative<MacRemove>(c);
-    };
     // ethdev takes no filter while filtering is off: what is missing comes when it is turned on.
     const bool filtering = (configuration_.conf.rxmode.offloads & RTE_ETH_RX_OFFLOAD_VLAN_FILTER) != 0;
     std::size_t lacking =
         std::variant_npos; // a kind of change that it cannot do at all: not asked again for each entry
     for (const Change &c : settings_.missing_from(sub.has())) {
-        if (early(c) != (phase == Phase::kBeforeStart) || c.index() == lacking)
+        if (belongs_before_start(c) != (phase == Phase::kBeforeStart) || c.index() == lacking)
             continue;
         if (std::holds_alternative<VlanFilter>(c) && !filtering)
             continue;

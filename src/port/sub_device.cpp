@@ -20,6 +20,8 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <variant>
+#include <vector>
 
 namespace holdfast {
 namespace {
@@ -37,6 +39,23 @@ SubDevice::SubDevice(SubIndex index, std::string devargs, Selection &selection, 
 void SubDevice::lose(std::uint8_t how) noexcept {
     // pairs: sub-lost (SubDevice::open). Either open() sees this flag, or what follows comes after what it did.
     lost_.fetch_or(how, std::memory_order_seq_cst);
+    shut();
+    host_.wake();
+}
+
+void SubDevice::on_recovering() noexcept {
+    trouble_.begin();
+    shut();
+    host_.wake();
+}
+
+void SubDevice::on_recovered() noexcept {
+    trouble_.end();
+    host_.wake();
+}
+
+void SubDevice::on_reset_wanted() noexcept {
+    trouble_.want_reset();
     shut();
     host_.wake();
 }
@@ -59,7 +78,7 @@ unsigned SubDevice::netdev() const noexcept {
 void SubDevice::open() noexcept {
     door_.gate.open();
     selection_.gain(index_);
-    if (lost()) // meanwhile: the event may have shut the door before we opened it
+    if (excused()) // meanwhile: the event may have shut the door before we opened it
         shut();
 }
 
@@ -96,6 +115,9 @@ Status SubDevice::adopt(abi::Ethdev &ethdev, PortId port, bool used) {
         inherit(ethdev.leftovers(port));
     // pairs: sub-lost (SubDevice::lose): nobody can lose it before listen().
     lost_.store(0, std::memory_order_seq_cst);
+    trouble_.clear();
+    stale = false;
+    said_trouble = false;
     // pairs: sub-netdev (SubDevice::netdev).
     netdev_.store(info.if_index, std::memory_order_relaxed);
     abi::listen(port, *this);
@@ -152,7 +174,7 @@ void SubDevice::left() noexcept {
 Outcome SubDevice::judge(abi::Ethdev &ethdev, int rc) noexcept {
     if (rc >= 0)
         return Outcome::kDone;
-    if (lost())
+    if (excused())
         return Outcome::kVanished;
     if (rc == -ENOTSUP || rc == -ENOSYS || rc == -EOPNOTSUPP)
         return Outcome::kLacking;
@@ -170,6 +192,38 @@ Outcome SubDevice::apply(abi::Ethdev &ethdev, const Change &change, int &rc) {
     if (outcome == Outcome::kDone)
         has_.record(change);
     return outcome;
+}
+
+void SubDevice::forget_rss() noexcept {
+    has_.rss.reset();
+    has_.reta.clear();
+}
+
+std::vector<std::uint8_t> SubDevice::rss_key(abi::Ethdev &ethdev) const {
+    std::vector<std::uint8_t> key(info_.hash_key_size);
+    rte_eth_rss_conf conf{};
+    conf.rss_key = key.empty() ? nullptr : key.data();
+    conf.rss_key_len = info_.hash_key_size;
+    if (key.empty() || ethdev.rss(port_, conf) != 0 || conf.rss_key_len != info_.hash_key_size)
+        return {};
+    return key;
+}
+
+std::vector<std::uint16_t> SubDevice::reta(abi::Ethdev &ethdev) const {
+    std::vector<std::uint16_t> table(info_.reta_size);
+    if (table.empty() || ethdev.reta(port_, table) != 0)
+        return {};
+    return table;
+}
+
+void SubDevice::learn(abi::Ethdev &ethdev, const Change &change) {
+    if (std::holds_alternative<Rss>(change) && !has_.rss) {
+        rte_eth_rss_conf conf{};
+        if (ethdev.rss(port_, conf) == 0)
+            has_.rss = Rss{.functions = conf.rss_hf, .algorithm = conf.algorithm, .key = rss_key(ethdev)};
+    }
+    if (std::holds_alternative<Reta>(change) && has_.reta.empty())
+        has_.reta = reta(ethdev);
 }
 
 void SubDevice::read_stats(abi::Ethdev &ethdev) {

@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "base/selection.h"
 #include "base/state.h"
+#include "base/trouble.h"
 #include "port/host.h"
 #include "port/settings.h"
 #include "port/stats.h"
@@ -19,6 +20,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace holdfast {
 
@@ -47,6 +49,10 @@ class SubDevice final : public abi::PortListener {
     void on_removal() noexcept override { lose(kGone); }
     void on_destroy() noexcept override { lose(kGone | kReleased); }
     void on_link_change() noexcept override { host_.wake(); }
+    void on_recovering() noexcept override;
+    void on_recovered() noexcept override;
+    void on_recovery_failed() noexcept override { lose(kGone); }
+    void on_reset_wanted() noexcept override;
 
     static constexpr std::uint8_t kGone = 1;     ///< the device has gone or is about to
     static constexpr std::uint8_t kReleased = 2; ///< its port id is not ours any more: never to be touched again
@@ -87,8 +93,14 @@ class SubDevice final : public abi::PortListener {
     [[nodiscard]] const rte_eth_dev_info &info() const noexcept { return info_; }
     [[nodiscard]] const rte_ether_addr &own_mac() const noexcept { return own_mac_; }
     [[nodiscard]] const Settings &has() const noexcept { return has_; }
-    /// Can control calls be made on it? It has a port, and nobody said that it is going.
-    [[nodiscard]] bool usable() const noexcept { return state_ != State::kAbsent && !leaving && !lost(); }
+    /// It has a port, and nobody said that it is going.
+    [[nodiscard]] bool present() const noexcept { return state_ != State::kAbsent && !leaving && !lost(); }
+    /// Can control calls be made on it? Not while it is busy with an error of its own.
+    [[nodiscard]] bool usable() const noexcept { return present() && !trouble_.any(); }
+    /// Is what a call on it answered its own affair and not the caller's?
+    [[nodiscard]] bool excused() const noexcept { return lost() || trouble_.any(); }
+    [[nodiscard]] Trouble &trouble() noexcept { return trouble_; }
+    [[nodiscard]] const Trouble &trouble() const noexcept { return trouble_; }
 
     // ---- calls
     /// Judges what a call on it gave; notices if it has vanished.
@@ -97,6 +109,13 @@ class SubDevice final : public abi::PortListener {
     Outcome apply(abi::Ethdev &ethdev, const Change &change, int &rc);
     /// Notes what it was given by other means.
     void note(const Change &change) { has_.record(change); }
+    /// Its configuration brought RSS of its own.
+    void forget_rss() noexcept;
+    /// What its driver says; empty if it says nothing.
+    [[nodiscard]] std::vector<std::uint8_t> rss_key(abi::Ethdev &ethdev) const;
+    [[nodiscard]] std::vector<std::uint16_t> reta(abi::Ethdev &ethdev) const;
+    /// Notes what a change is about to overwrite and nobody of us has set, so that it can be taken back.
+    void learn(abi::Ethdev &ethdev, const Change &change);
     /// Takes its counters in; keeps the last ones if it does not answer.
     void read_stats(abi::Ethdev &ethdev);
     void reset_stats(abi::Ethdev &ethdev);
@@ -115,6 +134,8 @@ class SubDevice final : public abi::PortListener {
     bool missed_turn = false;     ///< its last probe found another hot-plug under way
     bool probing = false;         ///< a probe is under way, outside of the mutex
     bool announced = false;       ///< that it joined was logged
+    bool stale = false;           ///< missed a configuration while it was in trouble
+    bool said_trouble = false;    ///< that it is in trouble was logged
     bool said_busy = false;       ///< "an lcore is still inside" was logged for this removal
     Clock::time_point next_try{};
     Clock::time_point leaving_since{};
@@ -133,6 +154,7 @@ class SubDevice final : public abi::PortListener {
     Door door_;
     std::atomic<std::uint8_t> lost_{0};
     std::atomic<unsigned> netdev_{0};
+    Trouble trouble_;
 
     State state_ = State::kAbsent;
     PortId port_;

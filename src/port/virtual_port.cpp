@@ -134,6 +134,7 @@ Status VirtualPort::configure() {
     const Configuration before = configuration_;
     configuration_ = copy_of(dev_);
     for (const std::unique_ptr<SubDevice> &sub : subs_) {
+        sub->stale = sub->stale || (sub->present() && !sub->usable()); // it gets the configuration when it is well
         if (!sub->usable())
             continue;
         Status s;
@@ -141,7 +142,8 @@ Status VirtualPort::configure() {
             s = stop_sub(held, *sub, kApplicationWaits);
         if (s.ok())
             s = configure_sub(held, *sub);
-        if (s.ok() || sub->lost())
+        sub->stale = sub->stale || sub->excused();
+        if (s.ok() || sub->excused())
             continue;
         configuration_ = before; // ethdev keeps the old one, so they all do
         if (wanted_ >= State::kConfigured)
@@ -157,6 +159,8 @@ Status VirtualPort::configure() {
     wanted_ = State::kConfigured;
     settings_.mtu.reset(); // the configuration brings its own
     settings_.vlan_offload.reset();
+    settings_.rss.reset();
+    settings_.reta.clear();
     for (const std::unique_ptr<SubDevice> &sub : subs_)
         if (sub->state() == State::kAbsent)
             sub->retry_now(); // what was refused for the old configuration may fit the new one
@@ -186,7 +190,8 @@ Status VirtualPort::start() {
             s = configure_sub(held, *sub);
         if (s.ok())
             s = start_sub(held, *sub);
-        if (s.ok() || sub->lost())
+        sub->stale = sub->stale || sub->excused();
+        if (s.ok() || sub->excused())
             continue;
         for (const std::unique_ptr<SubDevice> &other : subs_)
             if (other->state() == State::kStarted && !other->released())
@@ -218,9 +223,17 @@ Status VirtualPort::stop() {
         sub->shut();
     Status first;
     for (const std::unique_ptr<SubDevice> &sub : subs_) {
+        if (sub->present() && !sub->usable() && sub->state() == State::kStarted) {
+            // Its driver answers nothing now. It is left alone by the lcores; the host thread stops it when it is well.
+            if (silence(held, *sub, kApplicationWaits))
+                queues_->take_out(sub->index());
+            else if (first.ok())
+                first = {-EBUSY, "stop a sub-device that an lcore is still inside"};
+            continue;
+        }
         if (!sub->usable() || sub->state() != State::kStarted)
             continue; // one that is lost is taken down by the host thread, from whatever step it stands on
-        if (const Status s = stop_sub(held, *sub, kApplicationWaits); !s.ok() && !sub->lost() && first.ok())
+        if (const Status s = stop_sub(held, *sub, kApplicationWaits); !s.ok() && !sub->excused() && first.ok())
             first = s; // the others are stopped all the same; a second stop tries this one again
     }
     if (!first.ok())
@@ -268,9 +281,10 @@ Status VirtualPort::rx_queue_setup(std::uint16_t queue, std::uint16_t descriptor
         rc != 0)
         return {rc, "make an Rx queue"};
     for (const std::unique_ptr<SubDevice> &sub : subs_) {
+        sub->stale = sub->stale || (sub->present() && !sub->usable());
         if (!sub->usable() || sub->state() < State::kConfigured)
             continue;
-        if (Status s = set_up_rx(held, *sub, id); !s.ok() && !sub->lost()) {
+        if (Status s = set_up_rx(held, *sub, id); !s.ok() && !sub->excused()) {
             queues_->free_rx(id);
             return s;
         }
@@ -288,9 +302,10 @@ Status VirtualPort::tx_queue_setup(std::uint16_t queue, std::uint16_t descriptor
         rc != 0)
         return {rc, "make a Tx queue"};
     for (const std::unique_ptr<SubDevice> &sub : subs_) {
+        sub->stale = sub->stale || (sub->present() && !sub->usable());
         if (!sub->usable() || sub->state() < State::kConfigured)
             continue;
-        if (Status s = set_up_tx(held, *sub, id); !s.ok() && !sub->lost()) {
+        if (Status s = set_up_tx(held, *sub, id); !s.ok() && !sub->excused()) {
             queues_->free_tx(id);
             return s;
         }

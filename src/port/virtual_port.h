@@ -130,6 +130,11 @@ class VirtualPort {
     Status vlan_offload_set(int mask);
     Status set_mc_addr_list(rte_ether_addr *list, std::uint32_t count);
 
+    Status rss_hash_update(rte_eth_rss_conf *conf);
+    Status rss_hash_conf_get(rte_eth_rss_conf *conf);
+    Status reta_update(rte_eth_rss_reta_entry64 *entries, std::uint16_t size);
+    Status reta_query(rte_eth_rss_reta_entry64 *entries, std::uint16_t size);
+
     /// Logs a failure that leaves the driver; what the application asked wrongly only at INFO.
     void report(const Status &status) const;
     [[nodiscard]] PortId id() const noexcept { return id_; }
@@ -154,6 +159,21 @@ class VirtualPort {
         HOLDFAST_TSA(requires_capability(mutex_));
     /// Brings a sub-device down to a port that waits to be closed. False: an lcore is still inside, try again.
     bool tear_down(const Locked &, SubDevice &sub, std::chrono::milliseconds limit)
+        HOLDFAST_TSA(requires_capability(mutex_));
+
+    // ---- errors of sub-devices that are still there: revive.cpp
+    void revive(const Locked &, Clock::time_point now) HOLDFAST_TSA(requires_capability(mutex_));
+    Status reset_sub(const Locked &, SubDevice &sub) HOLDFAST_TSA(requires_capability(mutex_));
+    Status lower_sub(const Locked &, SubDevice &sub) HOLDFAST_TSA(requires_capability(mutex_));
+    /// Is a sub-device that runs not what the application wants by now, so that it has to stop first?
+    [[nodiscard]] bool fits_no_more(const Locked &, const SubDevice &sub) const
+        HOLDFAST_TSA(requires_capability(mutex_));
+
+    // ---- RSS: rss_ops.cpp
+    /// What the port promises now.
+    [[nodiscard]] rte_eth_dev_info promised(const Locked &) const HOLDFAST_TSA(requires_capability(mutex_));
+    [[nodiscard]] bool is_reta_size(const Locked &, std::uint16_t size) const HOLDFAST_TSA(requires_capability(mutex_));
+    [[nodiscard]] std::vector<std::uint16_t> reta_now(const Locked &, std::uint16_t size)
         HOLDFAST_TSA(requires_capability(mutex_));
 
     // ---- steps: steps.cpp
@@ -184,6 +204,15 @@ class VirtualPort {
     bool settle_link(const Locked &) HOLDFAST_TSA(requires_capability(mutex_));
     void announce_link(bool changed);
 
+    /// How long one visit of the host waits for lcores to leave a sub-device. They stay for one burst; longer only if
+    /// they lost their CPU.
+    static constexpr std::chrono::milliseconds kPatience{200};
+
+    template <class F> void each_present(F f) const {
+        for (const std::unique_ptr<SubDevice> &sub : subs_)
+            if (sub->present())
+                f(*sub);
+    }
     template <class F> void each_usable(F f) {
         for (const std::unique_ptr<SubDevice> &sub : subs_)
             if (sub->usable())

@@ -96,7 +96,8 @@ Does virtual_port_does(std::string_view op) {
                                                               "dev_supported_ptypes_get",
                                                               "dev_reset",
                                                               "xstats_get_by_id",
-                                                              "xstats_get_names_by_id"};
+                                                              "xstats_get_names_by_id",
+                                                              "rss_hash_conf_get"};
     static const std::set<std::string, std::less<>> kLacking{"rx_burst_mode_get",
                                                              "tx_burst_mode_get",
                                                              "fw_version_get",
@@ -118,8 +119,7 @@ Does virtual_port_does(std::string_view op) {
                                                              "timesync_adjust_time",
                                                              "timesync_adjust_freq",
                                                              "timesync_read_time",
-                                                             "timesync_write_time",
-        "rss_hash_update", "rss_hash_conf_get", "reta_query", "reta_update"};
+                                                             "timesync_write_time"};
     return kAnswered.contains(op) ? Does::kAnswer : kLacking.contains(op) ? Does::kLack : Does::kPassOn;
 }
 

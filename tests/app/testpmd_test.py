@@ -148,6 +148,36 @@ class Prompt(unittest.TestCase):
             self.assertIn("Allmulticast mode: enabled", info)
             self.assertEqual(testpmd.quit(), 0)
 
+    def test_rss_spreads_the_flows_of_a_nic_as_the_prompt_says(self):
+        flows = "mode=generate,flows=64,size=128"
+        for vdev in (f"net_mayfly0,{flows}", f"net_holdfast0,dev(net_mayfly0,{flows})"):
+            with self.subTest(vdev=vdev), Testpmd(vdev, options=["--rxq=4", "--txq=4", "--forward-mode=rxonly"]) as testpmd:
+                packets = lambda queue: int(
+                    re.search(rf"^rx_q{queue}_packets: (\d+)", testpmd.ask("show port xstats 0"), re.M)[1]
+                )
+                self.assertNotRegex(testpmd.ask("port config all rss all"), r"(?i)fail|error|invalid")
+                whole = "0xffffffffffffffff"
+                table = testpmd.ask(f"show port 0 rss reta 128 ({whole},{whole})")
+                self.assertEqual(len(re.findall(r"hash index=\d+, queue=\d+", table)), 128, table)
+                self.assertRegex(testpmd.ask("show port 0 rss-hash key"), r"RSS key:\s*[0-9A-F]{80}")
+                testpmd.ask("start")
+                if vdev.startswith("net_mayfly"):  # the virtual port's own statistics are not per queue
+                    for queue in range(4):
+                        testpmd.eventually(lambda: packets(queue) > 0, f"packets on queue {queue}")
+                testpmd.ask("stop")
+                for part in range(0, 128, 16):
+                    entries = ",".join(f"({i},3)" for i in range(part, part + 16))
+                    self.assertNotRegex(testpmd.ask(f"port config 0 rss reta {entries}"), r"(?i)fail|error|invalid")
+                table = testpmd.ask(f"show port 0 rss reta 128 ({whole},{whole})")
+                self.assertEqual(len(re.findall(r"queue=3\b", table)), 128, table)
+                if vdev.startswith("net_mayfly"):
+                    testpmd.ask("clear port xstats 0")
+                    testpmd.ask("start")
+                    testpmd.eventually(lambda: packets(3) > 1000, "packets on queue 3")
+                    testpmd.ask("stop")
+                    self.assertEqual([packets(queue) for queue in range(3)], [0, 0, 0])
+                self.assertEqual(testpmd.quit(), 0)
+
     def test_attached_and_detached_at_the_prompt(self):
         with Testpmd("net_null9") as testpmd:
             for _ in range(5):

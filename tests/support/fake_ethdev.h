@@ -56,6 +56,10 @@ enum class Op : std::uint8_t {
     kSetVlanOffload,
     kVlanOffload,
     kLeftovers,
+    kRss,
+    kSetRss,
+    kReta,
+    kSetReta,
     kCount
 };
 
@@ -81,6 +85,9 @@ struct NicSettings {
     int vlan_offload = 0;
     std::vector<rte_ether_addr> mc_list;
     bool link_up = true;
+    std::uint64_t rss_functions = 0;
+    std::vector<std::uint8_t> rss_key;
+    std::vector<std::uint16_t> reta;
 
     friend bool operator==(const NicSettings &a, const NicSettings &b) {
         const auto same = [](const rte_ether_addr &x, const rte_ether_addr &y) {
@@ -93,7 +100,8 @@ struct NicSettings {
                    [&](const auto &x, const auto &y) { return same(x.first, y.first) && x.second == y.second; }) &&
                a.vlans == b.vlans && a.vlan_offload == b.vlan_offload &&
                std::equal(a.mc_list.begin(), a.mc_list.end(), b.mc_list.begin(), b.mc_list.end(), same) &&
-               a.link_up == b.link_up;
+               a.link_up == b.link_up && a.rss_functions == b.rss_functions && a.rss_key == b.rss_key &&
+               a.reta == b.reta;
     }
 };
 
@@ -302,6 +310,41 @@ class Ethdev final : public abi::Ethdev {
         const NicSettings &set = nic(port).set;
         return {.macs = {set.macs.begin(), set.macs.end()}, .vlans = set.vlans};
     }
+    int rss(PortId port, rte_eth_rss_conf &conf) override {
+        return call(port, Op::kRss, [&](Nic &n) {
+            conf.rss_hf = n.set.rss_functions;
+            conf.algorithm = RTE_ETH_HASH_FUNCTION_DEFAULT;
+            if (conf.rss_key != nullptr)
+                std::copy_n(n.set.rss_key.begin(), std::min<std::size_t>(n.set.rss_key.size(), conf.rss_key_len),
+                            conf.rss_key);
+            return conf.rss_key_len = static_cast<std::uint8_t>(n.set.rss_key.size()), 0;
+        });
+    }
+    int set_rss(PortId port, const rte_eth_rss_conf &conf) override {
+        return call(port, Op::kSetRss, [&](Nic &n) {
+            if ((conf.rss_hf & ~n.info.flow_type_rss_offloads) != 0 ||
+                (conf.rss_key != nullptr && conf.rss_key_len != n.info.hash_key_size))
+                return -EINVAL;
+            n.set.rss_functions = conf.rss_hf;
+            if (conf.rss_key != nullptr)
+                n.set.rss_key.assign(conf.rss_key, conf.rss_key + conf.rss_key_len);
+            return 0;
+        });
+    }
+    int reta(PortId port, std::span<std::uint16_t> table) override {
+        return call(port, Op::kReta, [&](Nic &n) {
+            if (table.size() != n.set.reta.size())
+                return -EINVAL;
+            return std::copy(n.set.reta.begin(), n.set.reta.end(), table.begin()), 0;
+        });
+    }
+    int set_reta(PortId port, std::span<const std::uint16_t> table) override {
+        return call(port, Op::kSetReta, [&](Nic &n) {
+            if (table.size() != n.info.reta_size)
+                return -EINVAL;
+            return n.set.reta.assign(table.begin(), table.end()), 0;
+        });
+    }
 
   private:
     struct Failure {
@@ -312,7 +355,7 @@ class Ethdev final : public abi::Ethdev {
     static bool is_question(Op op) noexcept {
         return op == Op::kInfo || op == Op::kLink || op == Op::kStats || op == Op::kIsRemoved || op == Op::kMtu ||
                op == Op::kPromiscuous || op == Op::kAllmulticast || op == Op::kMac || op == Op::kVlanOffload ||
-               op == Op::kLeftovers;
+               op == Op::kLeftovers || op == Op::kRss || op == Op::kReta;
     }
 
     void count(PortId port, Op op) {

@@ -94,6 +94,9 @@ class Mayfly {
         EXPECT_EQ(rte_pmd_mayfly_raise_in(cname(), op, event), 0) << name_ << " " << op;
     }
     void unplug_in(const char *op) const { EXPECT_EQ(rte_pmd_mayfly_unplug_in(cname(), op), 0) << name_ << " " << op; }
+    /// An enum rte_pmd_mayfly_recovery.
+    void recover(int step) const { EXPECT_EQ(rte_pmd_mayfly_recover(cname(), step, RTE_PMD_MAYFLY_SYNC), 0) << name_; }
+    void hang() const { EXPECT_EQ(rte_pmd_mayfly_reset(cname(), RTE_PMD_MAYFLY_SYNC), 0) << name_; }
     void clear() const { EXPECT_EQ(rte_pmd_mayfly_clear(cname()), 0) << name_; }
 
   private:

@@ -79,6 +79,8 @@ TEST(Capabilities, OfUnlikeSubDevicesAreWhatAllCanMeet) {
     small.rx_offload_capa = RTE_ETH_RX_OFFLOAD_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_VLAN_STRIP;
     big.hash_key_size = 52;
     small.hash_key_size = 40;
+    big.reta_size = 512;
+    small.reta_size = 64;
     big.speed_capa = RTE_ETH_LINK_SPEED_100G;
     small.speed_capa = RTE_ETH_LINK_SPEED_10G;
     for (const auto &subs : {std::vector{big, small}, std::vector{small, big}}) {
@@ -96,7 +98,8 @@ TEST(Capabilities, OfUnlikeSubDevicesAreWhatAllCanMeet) {
         EXPECT_EQ(out.rx_desc_lim.nb_seg_max, 40);
         EXPECT_EQ(out.rx_desc_lim.nb_mtu_seg_max, 8);
         EXPECT_EQ(out.rx_offload_capa, RTE_ETH_RX_OFFLOAD_IPV4_CKSUM);
-        EXPECT_EQ(out.hash_key_size, 0) << "no length fits both";
+        EXPECT_EQ(out.hash_key_size, 40) << "a longer key that begins the same hashes the same";
+        EXPECT_EQ(out.reta_size, 64);
         EXPECT_EQ(out.speed_capa, RTE_ETH_LINK_SPEED_100G | RTE_ETH_LINK_SPEED_10G);
     }
 }
@@ -233,9 +236,22 @@ TEST(Fit, RefusesASubDeviceOnWhichQueueSetUpWouldDivideByZero) {
     EXPECT_TRUE(fit({}, 1, 0, info).status.ok()) << "no Tx queue, no division";
 }
 
+TEST(Capabilities, OneSubDeviceWithoutATableOrWithAShortKeyTakesThemFromThePort) {
+    rte_eth_dev_info full = nic(), bare = nic();
+    full.reta_size = 128;
+    full.hash_key_size = 40;
+    bare.hash_key_size = 16;
+    for (const auto &subs : {std::vector{full, bare}, std::vector{bare, full}}) {
+        EXPECT_EQ(over(subs).reta_size, 0);
+        EXPECT_EQ(over(subs).hash_key_size, 0) << "no length fits both";
+    }
+}
+
 // FAULTS F75.
-TEST(Fit, DropsAnRssKeyOfAnotherLength) {
+TEST(Fit, CutsOrPadsAnRssKeyOfAnotherLength) {
     std::array<std::uint8_t, 52> key{};
+    for (std::size_t i = 0; i < key.size(); i++)
+        key[i] = static_cast<std::uint8_t>(i + 1);
     for (const std::uint8_t length : {std::uint8_t{40}, std::uint8_t{52}}) {
         rte_eth_dev_info info = nic();
         info.hash_key_size = length == 40 ? 52 : 40;
@@ -244,12 +260,31 @@ TEST(Fit, DropsAnRssKeyOfAnotherLength) {
         conf.rx_adv_conf.rss_conf.rss_key_len = length;
         const Fit out = fit(conf, 1, 1, info);
         EXPECT_TRUE(out.status.ok());
-        EXPECT_EQ(out.conf.rx_adv_conf.rss_conf.rss_key, nullptr);
-        EXPECT_EQ(out.conf.rx_adv_conf.rss_conf.rss_key_len, 0);
-        EXPECT_THAT(out.without, HasSubstr("RSS key"));
+        const rte_eth_rss_conf &rss = out.conf.rx_adv_conf.rss_conf;
+        ASSERT_EQ(rss.rss_key_len, info.hash_key_size);
+        EXPECT_TRUE(std::equal(key.begin(), key.begin() + 40, rss.rss_key));
+        if (length == 40) {
+            EXPECT_EQ(rss.rss_key[40], 0);
+        }
+        EXPECT_EQ(out.without, "");
         info.hash_key_size = length;
         EXPECT_EQ(fit(conf, 1, 1, info).conf.rx_adv_conf.rss_conf.rss_key, key.data());
     }
+}
+
+// FAULTS F75.
+TEST(Fit, DropsAnRssKeyThatCannotBeMadeToFit) {
+    std::array<std::uint8_t, 40> key{};
+    rte_eth_dev_info info = nic();
+    info.hash_key_size = 32;
+    rte_eth_conf conf{};
+    conf.rx_adv_conf.rss_conf.rss_key = key.data();
+    conf.rx_adv_conf.rss_conf.rss_key_len = 40;
+    const Fit out = fit(conf, 1, 1, info);
+    EXPECT_TRUE(out.status.ok());
+    EXPECT_EQ(out.conf.rx_adv_conf.rss_conf.rss_key, nullptr);
+    EXPECT_EQ(out.conf.rx_adv_conf.rss_conf.rss_key_len, 0);
+    EXPECT_THAT(out.without, HasSubstr("RSS key"));
 }
 
 TEST(Fit, AsksForTheHashFunctionsAndEventsThatASubDeviceHas) {

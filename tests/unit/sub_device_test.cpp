@@ -133,6 +133,53 @@ TEST_F(SubDeviceTest, ALinkChangeOnlyWakesTheHost) {
     EXPECT_TRUE(sub_.door().gate.is_open());
 }
 
+// FAULTS F109.
+TEST_F(SubDeviceTest, AnErrorInItselfTakesItOutOfTheTrafficButItStays) {
+    SubDevice standby{kSecond, "net_null1", selection_, host_};
+    start(sub_);
+    adopt(standby, PortId{6});
+    standby.open();
+    const unsigned wakes = host_.wakes.load();
+    sub_.on_recovering();
+    EXPECT_FALSE(sub_.door().gate.is_open());
+    EXPECT_EQ(selection_.active(), kSecond);
+    EXPECT_EQ(host_.wakes.load(), wakes + 1);
+    EXPECT_TRUE(sub_.present());
+    EXPECT_FALSE(sub_.usable());
+    EXPECT_EQ(sub_.judge(ethdev_, -EBUSY), Outcome::kVanished) << "no error of the call";
+    sub_.open();
+    EXPECT_FALSE(sub_.door().gate.is_open()) << "not before it is over";
+    sub_.on_recovered();
+    EXPECT_FALSE(sub_.usable()) << "until the host has seen to it";
+    EXPECT_EQ(host_.wakes.load(), wakes + 2);
+    EXPECT_TRUE(sub_.trouble().settle(sub_.trouble().look()));
+    sub_.open();
+    EXPECT_TRUE(sub_.door().gate.is_open());
+    EXPECT_EQ(selection_.active(), kFirst);
+}
+
+TEST_F(SubDeviceTest, AFailedRecoveryIsALoss) {
+    start(sub_);
+    sub_.on_recovering();
+    sub_.on_recovery_failed();
+    EXPECT_TRUE(sub_.lost());
+    EXPECT_FALSE(sub_.present());
+}
+
+TEST_F(SubDeviceTest, ANewPortHasNoTroubleOfTheOldOne) {
+    start(sub_);
+    sub_.on_reset_wanted();
+    EXPECT_FALSE(sub_.door().gate.is_open());
+    EXPECT_TRUE(Trouble::wants_reset(sub_.trouble().look()));
+    sub_.on_removal();
+    sub_.move_to(State::kConfigured);
+    sub_.move_to(State::kProbed);
+    sub_.leave(ethdev_);
+    sub_.left();
+    adopt(sub_);
+    EXPECT_TRUE(sub_.usable());
+}
+
 TEST_F(SubDeviceTest, DoesNotOpenOnceItIsLost) {
     adopt(sub_);
     sub_.on_removal();
