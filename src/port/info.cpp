@@ -92,22 +92,33 @@ void VirtualPort::txq_info_get(std::uint16_t queue, rte_eth_txq_info *info) {
     info->nb_desc = r.descriptors;
 }
 
-Status VirtualPort::stats_get(rte_eth_stats *stats) {
+int VirtualPort::stats_get(rte_eth_stats *stats) {
     const Locked held(mutex_);
     rte_eth_stats sum{};
+    int first = 0;
     for (const std::unique_ptr<SubDevice> &sub : subs_) {
         if (sub->state() != State::kAbsent && !sub->leaving)
-            sub->read_stats(ethdev_);
+            if (const Status s = sub->read_stats(ethdev_); !s.ok() && first == 0)
+                first = s.code(); // not logged: who asks each second would flood the log
         add(sum, sub->counted());
     }
-    *stats = sum;
-    return {};
+    if (first == 0)
+        *stats = sum;
+    return first;
 }
 
 Status VirtualPort::stats_reset() {
     const Locked held(mutex_);
+    // Nobody starts at zero before all can: the packets up to here are counted, whoever refuses.
     for (const std::unique_ptr<SubDevice> &sub : subs_)
-        sub->reset_stats(ethdev_);
+        if (sub->state() != State::kAbsent && !sub->leaving)
+            if (Status s = sub->read_stats(ethdev_); !s.ok())
+                return s;
+    for (const std::unique_ptr<SubDevice> &sub : subs_)
+        if (Status s = sub->restart_stats(ethdev_); !s.ok())
+            return s;
+    for (const std::unique_ptr<SubDevice> &sub : subs_)
+        sub->clear_stats();
     return {};
 }
 
@@ -116,7 +127,8 @@ int VirtualPort::xstats_get(rte_eth_xstat *stats, unsigned n) {
     if (stats == nullptr || n < count)
         return static_cast<int>(count);
     rte_eth_stats sum{};
-    (void)stats_get(&sum); // reads the sub-devices' counters
+    if (const int rc = stats_get(&sum); rc != 0) // reads the sub-devices' counters
+        return rc;
     const Locked held(mutex_);
     std::uint64_t id = 0;
     const auto put = [&](std::uint64_t value) {
@@ -149,7 +161,7 @@ VirtualPort::Info VirtualPort::describe() {
     Info info{.name = name_, .active = view.active, .switches = switches_, .refused = queues_->refused(), .subs = {}};
     for (const std::unique_ptr<SubDevice> &sub : subs_) {
         if (sub->state() != State::kAbsent && !sub->leaving)
-            sub->read_stats(ethdev_);
+            (void)sub->read_stats(ethdev_);
         info.subs.push_back({.devargs = sub->devargs(),
                              .state = to_string(sub->state()),
                              .reason = sub->present() && !sub->usable() ? "has an error in itself" : sub->reason,

@@ -62,7 +62,7 @@ bool VirtualPort::tear_down(const Locked &held, SubDevice &sub, std::chrono::mil
     if (sub.state() == State::kStarted) {
         queues_->take_out(sub.index());
         if (!sub.released()) {
-            sub.read_stats(ethdev_); // some drivers clear their counters at stop
+            (void)sub.read_stats(ethdev_); // some drivers clear their counters at stop
             if (const int rc = ethdev_.stop(sub.port()); rc != 0 && !sub.lost())
                 HOLDFAST_LOG(WARNING, "%s: cannot stop %s (port %u): %s; it is removed all the same", name(),
                              sub.name(), unsigned{sub.port().raw()}, rte_strerror(-rc));

@@ -130,8 +130,7 @@ Status VirtualPort::vlan_offload_set(int) {
 Status VirtualPort::run_queue(bool rx, QueueId queue, bool run) {
     const Locked held(mutex_);
     const auto call = [&](SubDevice &sub, bool on) {
-        return sub.judge(ethdev_, rx ? ethdev_.rx_queue_run(sub.port(), queue, on)
-                                     : ethdev_.tx_queue_run(sub.port(), queue, on));
+        return rx ? ethdev_.rx_queue_run(sub.port(), queue, on) : ethdev_.tx_queue_run(sub.port(), queue, on);
     };
     std::vector<SubDevice *> done;
     for (const std::unique_ptr<SubDevice> &sub : subs_) {
@@ -139,13 +138,16 @@ Status VirtualPort::run_queue(bool rx, QueueId queue, bool run) {
             sub->stale = true; // it gets this with its queues
         if (!sub->usable() || sub->state() != State::kStarted)
             continue;
-        const Outcome outcome = call(*sub, run);
+        const int rc = call(*sub, run);
+        const Outcome outcome = sub->judge(ethdev_, rc);
         if (outcome == Outcome::kDone)
             done.push_back(sub.get());
         else if (outcome != Outcome::kVanished) {
             for (SubDevice *other : done)
-                (void)call(*other, !run);
-            return {outcome == Outcome::kLacking ? -ENOTSUP : -EIO, "start or stop a queue of a sub-device"};
+                if (const int back = call(*other, !run); back != 0 && !other->lost())
+                    HOLDFAST_LOG(ERR, "%s: cannot take back on %s: start or stop a queue: %s", name(), other->name(),
+                                 rte_strerror(-back));
+            return {rc, "start or stop a queue of a sub-device"};
         }
     }
     (rx ? queues_->rx(queue).run : queues_->tx(queue).run) = run;

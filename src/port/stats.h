@@ -19,13 +19,7 @@ class Counters {
     /// The sum so far. It stays when the sub-device leaves.
     [[nodiscard]] const rte_eth_stats &total() const noexcept { return total_; }
 
-    /// Starts again at zero; `now` is what the device shows after its own reset.
-    void reset(const rte_eth_stats &now) noexcept {
-        total_ = {};
-        last_ = now;
-    }
-
-    /// The same for a device that does not answer: goes on from its last reading.
+    /// Starts again at zero, from the last reading on.
     void reset() noexcept { total_ = {}; }
 
   private:

@@ -140,7 +140,7 @@ void SubDevice::leave(abi::Ethdev &ethdev) {
         move_to(State::kAbsent);
         return;
     }
-    read_stats(ethdev);
+    (void)read_stats(ethdev);
     if (!lost() && has_.default_mac && rte_is_same_ether_addr(&*has_.default_mac, &own_mac_) == 0)
         (void)ethdev.set_default_mac(port_, own_mac_); // it goes back to its owner as it came; if not, it is no worse
     abi::unlisten(port_);
@@ -226,20 +226,28 @@ void SubDevice::learn(abi::Ethdev &ethdev, const Change &change) {
         has_.reta = reta(ethdev);
 }
 
-void SubDevice::read_stats(abi::Ethdev &ethdev) {
+Status SubDevice::read_stats(abi::Ethdev &ethdev) {
+    if (released())
+        return {};
     rte_eth_stats now{};
-    if (!released() && ethdev.stats(port_, now) == 0)
+    const int rc = ethdev.stats(port_, now);
+    if (rc == 0)
         counters_.update(now);
+    return judge(ethdev, rc) == Outcome::kRefused ? Status{rc, "read the counters of a sub-device"} : Status{};
 }
 
-void SubDevice::reset_stats(abi::Ethdev &ethdev) {
+Status SubDevice::restart_stats(abi::Ethdev &ethdev) {
+    if (state_ == State::kAbsent || leaving || released())
+        return {};
+    // A device that cannot reset just goes on; we count from what it shows.
     if (usable())
-        (void)ethdev.stats_reset(port_); // a device that cannot reset just goes on; we count from what it shows
+        if (const int rc = ethdev.stats_reset(port_); judge(ethdev, rc) == Outcome::kRefused)
+            return {rc, "reset the counters of a sub-device"};
     rte_eth_stats now{};
-    if (state_ != State::kAbsent && !leaving && !released() && ethdev.stats(port_, now) == 0)
-        counters_.reset(now);
-    else
-        counters_.reset();
+    const int rc = ethdev.stats(port_, now);
+    if (rc == 0)
+        counters_.begin(now);
+    return judge(ethdev, rc) == Outcome::kRefused ? Status{rc, "read the counters of a sub-device"} : Status{};
 }
 
 void SubDevice::put_off(const Status &why, Clock::time_point now, std::chrono::milliseconds poll) {

@@ -116,9 +116,12 @@ class SubDevice final : public abi::PortListener {
     [[nodiscard]] std::vector<std::uint16_t> reta(abi::Ethdev &ethdev) const;
     /// Notes what a change is about to overwrite and nobody of us has set, so that it can be taken back.
     void learn(abi::Ethdev &ethdev, const Change &change);
-    /// Takes its counters in; keeps the last ones if it does not answer.
-    void read_stats(abi::Ethdev &ethdev);
-    void reset_stats(abi::Ethdev &ethdev);
+    /// Takes its counters in; keeps the last ones if it does not answer, and says so if it is there and refused.
+    Status read_stats(abi::Ethdev &ethdev);
+    /// Sets the device's own counters to zero, as far as it can; what was counted so far stays.
+    Status restart_stats(abi::Ethdev &ethdev);
+    /// Counts from zero.
+    void clear_stats() noexcept { counters_.reset(); }
     [[nodiscard]] const rte_eth_stats &counted() const noexcept { return counters_.total(); }
 
     // ---- for the reconciler

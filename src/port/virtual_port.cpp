@@ -133,10 +133,12 @@ Status VirtualPort::configure() {
         return {-ENOTSUP, "use Rx interrupts"};
     const Configuration before = configuration_;
     configuration_ = copy_of(dev_);
+    std::vector<Snapshot> touched;
     for (const std::unique_ptr<SubDevice> &sub : subs_) {
         sub->stale = sub->stale || (sub->present() && !sub->usable()); // it gets the configuration when it is well
         if (!sub->usable())
             continue;
+        touched.push_back({sub.get(), sub->has()});
         Status s;
         if (sub->state() == State::kStarted) // it refused to stop
             s = stop_sub(held, *sub, kApplicationWaits);
@@ -146,14 +148,7 @@ Status VirtualPort::configure() {
         if (s.ok() || sub->excused())
             continue;
         configuration_ = before; // ethdev keeps the old one, so they all do
-        if (wanted_ >= State::kConfigured)
-            for (const std::unique_ptr<SubDevice> &other : subs_) {
-                if (other->usable() && other->state() != State::kStarted)
-                    if (const Status back = configure_sub(held, *other); !back.ok())
-                        report(back);
-                if (other == sub)
-                    break;
-            }
+        take_back(held, touched);
         return s;
     }
     wanted_ = State::kConfigured;
@@ -182,9 +177,11 @@ Status VirtualPort::start() {
             return {-EINVAL, "start with a Tx queue that is not set up"};
         r.run = r.conf.tx_deferred_start == 0;
     }
+    std::vector<Snapshot> touched;
     for (const std::unique_ptr<SubDevice> &sub : subs_) {
         if (!sub->usable())
             continue;
+        touched.push_back({sub.get(), sub->has()});
         Status s;
         if (sub->state() == State::kProbed)
             s = configure_sub(held, *sub);
@@ -197,6 +194,8 @@ Status VirtualPort::start() {
             if (other->state() == State::kStarted && !other->released())
                 if (const Status back = stop_sub(held, *other, kApplicationWaits); !back.ok())
                     report(back);
+        for (const Snapshot &other : touched) // starting told them what they lacked
+            roll_back(held, *other.sub, other.had.missing_from(other.sub->has()));
         return s;
     }
     wanted_ = State::kStarted;
@@ -248,22 +247,46 @@ Status VirtualPort::stop() {
 Status VirtualPort::reset() {
     const Locked held(mutex_);
     Status first;
+    std::vector<Snapshot> done;
+    bool lacking = false;
     for (const std::unique_ptr<SubDevice> &sub : subs_) {
         if (!sub->usable())
             continue;
         const int rc = ethdev_.reset(sub->port());
         const Outcome outcome = sub->judge(ethdev_, rc);
-        if (outcome == Outcome::kRefused && first.ok())
+        if (outcome == Outcome::kRefused) {
             first = {rc, "reset a sub-device"};
-        if (outcome == Outcome::kDone)
-            sub->forget(ethdev_);
-        if (outcome == Outcome::kVanished || sub->state() != State::kConfigured)
+            break;
+        }
+        lacking = lacking || outcome == Outcome::kLacking;
+        if (outcome != Outcome::kDone)
             continue;
-        sub->move_to(State::kProbed); // the application has to configure the port again, and that configures it
+        done.push_back({sub.get(), sub->has()});
+        sub->forget(ethdev_);
+        if (sub->state() == State::kConfigured)
+            sub->move_to(State::kProbed); // the application has to configure the port again, and that configures it
     }
+    if (done.empty() && lacking && first.ok())
+        return {-ENOTSUP, "reset a sub-device"};
     if (first.ok())
         wanted_ = State::kProbed;
+    else
+        take_back(held, done); // the port goes on with what it was told
     return first;
+}
+
+void VirtualPort::take_back(const Locked &held, const std::vector<Snapshot> &subs) {
+    for (const auto &[sub, had] : subs) {
+        if (!sub->usable() || sub->state() == State::kStarted)
+            continue;
+        if (wanted_ >= State::kConfigured) {
+            if (const Status s = configure_sub(held, *sub); !s.ok())
+                report(s);
+        } else if (sub->state() == State::kConfigured) {
+            sub->move_to(State::kProbed);
+        }
+        roll_back(held, *sub, had.missing_from(sub->has()));
+    }
 }
 
 Status VirtualPort::rx_queue_setup(std::uint16_t queue, std::uint16_t descriptors, unsigned socket,

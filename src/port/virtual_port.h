@@ -112,7 +112,7 @@ class VirtualPort {
     int link_update(int wait);
     Status set_link_up() { return change(LinkUp{true}); }
     Status set_link_down() { return change(LinkUp{false}); }
-    Status stats_get(rte_eth_stats *stats);
+    int stats_get(rte_eth_stats *stats);
     Status stats_reset();
     int xstats_get(rte_eth_xstat *stats, unsigned n);
     int xstats_get_names(rte_eth_xstat_name *names, unsigned n);
@@ -186,6 +186,13 @@ class VirtualPort {
     enum class Phase : std::uint8_t { kBeforeStart, kAfterStart };
     Status replay(const Locked &, SubDevice &sub, Phase phase) HOLDFAST_TSA(requires_capability(mutex_));
     Status run_queues(const Locked &, SubDevice &sub) HOLDFAST_TSA(requires_capability(mutex_));
+    /// A sub-device and what it had before something was tried.
+    struct Snapshot {
+        SubDevice *sub;
+        Settings had;
+    };
+    /// Gives sub-devices the port's configuration again, if it has one, and what they had beside it.
+    void take_back(const Locked &, const std::vector<Snapshot> &subs) HOLDFAST_TSA(requires_capability(mutex_));
     Status answer(SubDevice &sub, int rc, const char *what) const;
 
     // ---- what the application sets: settings_ops.cpp

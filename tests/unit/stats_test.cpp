@@ -82,11 +82,13 @@ TEST(Counters, StartAgainAtZeroWhenReset) {
     Counters counters;
     counters.begin(reading(10));
     counters.update(reading(15));
-    counters.reset({}); // the device could
+    counters.begin({}); // the device could
+    counters.reset();
     expect_equal(counters.total(), {});
     counters.update(reading(3));
     expect_equal(counters.total(), reading(3));
-    counters.reset(reading(3)); // the device could not
+    counters.begin(reading(3)); // the device could not
+    counters.reset();
     expect_equal(counters.total(), {});
     counters.update(reading(4));
     expect_equal(counters.total(), reading(1));

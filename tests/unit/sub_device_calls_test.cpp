@@ -27,17 +27,35 @@ TEST_F(SubDeviceCalls, WhatItCountedStaysWhenItLeaves) {
     adopt(sub_);
     EXPECT_EQ(sub_.counted().ipackets, 30U);
     nic().stats.ipackets += 5;
-    sub_.read_stats(ethdev_);
+    (void)sub_.read_stats(ethdev_);
     EXPECT_EQ(sub_.counted().ipackets, 35U);
 }
 
 TEST_F(SubDeviceCalls, KeepsItsLastCountersWhenTheDeviceDoesNotAnswer) {
     adopt(sub_);
     nic().stats.opackets = 8;
-    sub_.read_stats(ethdev_);
+    (void)sub_.read_stats(ethdev_);
     nic().removed = true;
-    sub_.read_stats(ethdev_);
+    (void)sub_.read_stats(ethdev_);
     EXPECT_EQ(sub_.counted().opackets, 8U);
+}
+
+TEST_F(SubDeviceCalls, SaysThatItsCountersCouldNotBeReadOrReset) {
+    adopt(sub_);
+    nic().stats.opackets = 8;
+    ethdev_.fail(kPort, Op::kStats, ENOMEM);
+    EXPECT_EQ(sub_.read_stats(ethdev_).code(), -ENOMEM);
+    EXPECT_TRUE(sub_.read_stats(ethdev_).ok());
+    ethdev_.fail(kPort, Op::kStatsReset, EIO);
+    EXPECT_EQ(sub_.restart_stats(ethdev_).code(), -EIO);
+    ethdev_.fail(kPort, Op::kStats, ENOTSUP);
+    EXPECT_TRUE(sub_.read_stats(ethdev_).ok()) << "it has none";
+    EXPECT_EQ(sub_.counted().opackets, 8U);
+    EXPECT_TRUE(sub_.restart_stats(ethdev_).ok());
+    EXPECT_EQ(sub_.counted().opackets, 8U) << "not before all could";
+    nic().stats.opackets = 3;
+    EXPECT_TRUE(sub_.read_stats(ethdev_).ok());
+    EXPECT_EQ(sub_.counted().opackets, 11U);
 }
 
 TEST_F(SubDeviceCalls, CountsFromZeroAfterAResetWhetherTheDeviceCanResetOrNot) {
@@ -45,15 +63,17 @@ TEST_F(SubDeviceCalls, CountsFromZeroAfterAResetWhetherTheDeviceCanResetOrNot) {
         nic().stats.opackets = 50;
         adopt(sub_);
         nic().stats.opackets = 58;
-        sub_.read_stats(ethdev_);
+        (void)sub_.read_stats(ethdev_);
         EXPECT_EQ(sub_.counted().opackets, 8U);
         ethdev_.fail_always(kPort, Op::kStatsReset, can ? 0 : ENOTSUP);
-        sub_.reset_stats(ethdev_);
+        (void)sub_.restart_stats(ethdev_);
+        sub_.clear_stats();
         EXPECT_EQ(sub_.counted().opackets, 0U);
         nic().stats.opackets += 3;
-        sub_.read_stats(ethdev_);
+        (void)sub_.read_stats(ethdev_);
         EXPECT_EQ(sub_.counted().opackets, 3U);
-        sub_.reset_stats(ethdev_);
+        (void)sub_.restart_stats(ethdev_);
+        sub_.clear_stats();
         sub_.leave(ethdev_);
         sub_.left();
     }
@@ -62,9 +82,10 @@ TEST_F(SubDeviceCalls, CountsFromZeroAfterAResetWhetherTheDeviceCanResetOrNot) {
 TEST_F(SubDeviceCalls, AResetWhileItIsGoingDoesNotBringItsWholeLifeBackWhenItHasLeft) {
     adopt(sub_);
     nic().stats.opackets = 5000;
-    sub_.read_stats(ethdev_);
+    (void)sub_.read_stats(ethdev_);
     sub_.on_removal(); // a netdev that vanished: its port answers on
-    sub_.reset_stats(ethdev_);
+    (void)sub_.restart_stats(ethdev_);
+    sub_.clear_stats();
     nic().stats.opackets = 5001;
     sub_.leave(ethdev_);
     EXPECT_LE(sub_.counted().opackets, 1U);

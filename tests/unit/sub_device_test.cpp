@@ -51,7 +51,7 @@ TEST_F(SubDeviceTest, AdoptReadsWhatThePortIsAndHas) {
     EXPECT_TRUE(same(*sub_.has().default_mac, fake::mac(9)));
     EXPECT_EQ(sub_.plugins, 1U);
     nic().stats.ipackets = 1003;
-    sub_.read_stats(ethdev_);
+    (void)sub_.read_stats(ethdev_);
     EXPECT_EQ(sub_.counted().ipackets, 3U);
 }
 
@@ -220,8 +220,9 @@ TEST_F(SubDeviceTest, AReleasedPortIsNotTouched) {
     sub_.on_destroy();
     EXPECT_TRUE(sub_.released());
     ethdev_.forget_calls();
-    sub_.read_stats(ethdev_);
-    sub_.reset_stats(ethdev_);
+    (void)sub_.read_stats(ethdev_);
+    (void)sub_.restart_stats(ethdev_);
+    sub_.clear_stats();
     EXPECT_EQ(sub_.judge(ethdev_, -EIO), Outcome::kVanished);
     sub_.leave(ethdev_);
     for (unsigned op = 0; op < static_cast<unsigned>(Op::kCount); op++)
