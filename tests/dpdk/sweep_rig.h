@@ -120,6 +120,8 @@ class Bench {
         Shape out = filtering();
         out.rx_queues = 2;
         out.tx_queues = 2;
+        out.conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+        out.conf.rx_adv_conf.rss_conf.rss_hf = RTE_ETH_RSS_IP;
         return out;
     }
     /// Configured, with queues, started: whatever it lacks of that.

@@ -5,9 +5,11 @@
 
 #include <ethdev_driver.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string_view>
 #include <vector>
 
@@ -47,6 +49,20 @@ inline int rx_setup(B b, std::uint16_t q) {
 }
 inline int tx_setup(B b, std::uint16_t q) {
     return rte_eth_tx_queue_setup(b.id(), q, 128, 0, nullptr);
+}
+inline std::vector<rte_eth_rss_reta_entry64> table_of(B b) {
+    rte_eth_dev_info info{};
+    EXPECT_EQ(rte_eth_dev_info_get(b.id(), &info), 0);
+    rte_eth_rss_reta_entry64 all{};
+    all.mask = ~std::uint64_t{0};
+    return std::vector(info.reta_size / RTE_ETH_RETA_GROUP_SIZE, all);
+}
+inline int all_to_queue_1(B b) {
+    auto table = table_of(b);
+    for (rte_eth_rss_reta_entry64 &group : table)
+        std::fill(std::begin(group.reta), std::end(group.reta), std::uint16_t{1});
+    return rte_eth_dev_rss_reta_update(b.id(), table.data(),
+                                       static_cast<std::uint16_t>(table.size() * RTE_ETH_RETA_GROUP_SIZE));
 }
 inline int at_least_0(int rc) {
     return rc < 0 ? rc : 0;
@@ -178,6 +194,27 @@ inline std::vector<Row> sweep_rows() {
          .call =
              [](B b) {
                  return rte_eth_dev_set_vlan_offload(b.id(), RTE_ETH_VLAN_STRIP_OFFLOAD | RTE_ETH_VLAN_FILTER_OFFLOAD);
+             }},
+        {SWEEP_SLOT(rss_hash_update), .stage = Stage::kStarted,
+         .call =
+             [](B b) {
+                 rte_eth_rss_conf conf{};
+                 conf.rss_hf = RTE_ETH_RSS_IPV4;
+                 return rte_eth_dev_rss_hash_update(b.id(), &conf);
+             }},
+        {SWEEP_SLOT(rss_hash_conf_get), .stage = Stage::kStarted,
+         .call =
+             [](B b) {
+                 rte_eth_rss_conf conf{};
+                 return rte_eth_dev_rss_hash_conf_get(b.id(), &conf);
+             }},
+        {SWEEP_SLOT(reta_update), .stage = Stage::kStarted, .call = sweep::all_to_queue_1},
+        {SWEEP_SLOT(reta_query), .stage = Stage::kStarted,
+         .call =
+             [](B b) {
+                 auto table = sweep::table_of(b);
+                 return rte_eth_dev_rss_reta_query(b.id(), table.data(),
+                                                   static_cast<std::uint16_t>(table.size() * RTE_ETH_RETA_GROUP_SIZE));
              }},
         {SWEEP_SLOT(rx_queue_start), .stage = Stage::kStarted,
          .call = [](B b) { return rte_eth_dev_rx_queue_start(b.id(), 1); },
