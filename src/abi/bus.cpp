@@ -3,6 +3,8 @@
 
 #include "abi/events.h"
 #include "abi/log.h"
+#include "abi/shadow.h"
+#include "abi/vdev_bus.h"
 #include "base/ids.h"
 #include "base/result.h"
 
@@ -18,10 +20,13 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include <net/if.h>
 #include <unistd.h>
@@ -32,6 +37,7 @@ namespace {
 /// EAL sends a plug-in to secondary processes in a field of this size, and refuses what is longer, also without any.
 constexpr std::size_t kSecondaryDevargs = 128;
 constexpr std::chrono::milliseconds kBrief{100};
+constexpr std::chrono::microseconds kLook{100};
 
 /// rte_devargs with its memory.
 class Devargs {
@@ -71,7 +77,8 @@ std::string value_of(const rte_devargs &args, std::string_view key) {
 bool surely_absent(const Devargs &args) {
     const std::string_view name = args.get().name;
     if (args.on_bus("pci")) {
-        const std::string path = "/sys/bus/pci/devices/" + std::string(name);
+        const char *sys = std::getenv("SYSFS_PCI_DEVICES"); // as EAL does
+        const std::string path = std::string(sys != nullptr ? sys : "/sys/bus/pci/devices") + "/" + std::string(name);
         return name.size() == sizeof("0000:00:00.0") - 1 && ::access(path.c_str(), F_OK) != 0;
     }
     if (args.on_bus("vdev") && (name.starts_with("net_af_packet") || name.starts_with("net_af_xdp"))) {
@@ -81,12 +88,12 @@ bool surely_absent(const Devargs &args) {
     return false;
 }
 
-rte_device *find_device(const rte_devargs &args) {
-    const std::string filter = std::string("bus=") + rte_bus_name(args.bus);
+rte_device *find_device(const rte_bus *bus, const char *name) {
+    const std::string filter = std::string("bus=") + rte_bus_name(bus);
     rte_dev_iterator it{};
     rte_device *dev = nullptr;
     RTE_DEV_FOREACH(dev, filter.c_str(), &it) {
-        if (std::strcmp(rte_dev_name(dev), args.name) == 0)
+        if (std::strcmp(rte_dev_name(dev), name) == 0)
             break;
     }
     return dev;
@@ -107,7 +114,41 @@ bool has_other_port(const rte_device *dev, PortId port) noexcept {
     return false;
 }
 
-Probed take_over(const rte_device *dev, PortId port, const rte_devargs &wanted, std::uint64_t owner_id,
+bool is_owned_by(PortId port, std::uint64_t id) noexcept {
+    rte_eth_dev_owner owner{};
+    return rte_eth_dev_owner_get(port.raw(), &owner) == 0 && owner.id == id;
+}
+
+bool on_vdev_bus(const rte_device &dev) noexcept {
+    return std::strcmp(rte_bus_name(rte_dev_bus(&dev)), "vdev") == 0;
+}
+
+/// Runs f() while no device of that bus can go away. The PCI bus has no such lock.
+template <class F> Status while_still(bool vdev, F f) {
+    if (vdev)
+        return under_vdev_lock(f);
+    f();
+    return {};
+}
+
+void protect(rte_device &dev, const char *owner_name) {
+    if (!cast_shadow(dev))
+        HOLDFAST_LOG(INFO,
+                     "%s: %s must not be detached by others under traffic: its driver or its bus does not allow "
+                     "for that",
+                     owner_name, rte_dev_name(&dev));
+}
+
+/// Removes a device of ours from its bus.
+int detach(rte_device *dev) {
+    const OwnRemoval own(*dev);
+    if (!on_vdev_bus(*dev))
+        return rte_dev_remove(dev);
+    const std::string name = rte_dev_name(dev); // goes with the device
+    return rte_vdev_uninit(name.c_str());
+}
+
+Probed take_over(rte_device *dev, PortId port, const rte_devargs &wanted, std::uint64_t owner_id,
                  const char *owner_name) {
     rte_eth_dev_owner owner{};
     if (rte_eth_dev_owner_get(port.raw(), &owner) == 0 && owner.id != RTE_ETH_DEV_NO_OWNER) {
@@ -117,10 +158,14 @@ Probed take_over(const rte_device *dev, PortId port, const rte_devargs &wanted, 
     }
     if (rte_eth_devices[port.raw()].data->dev_started != 0) // lcores of theirs may be inside
         return {.status = {-EBUSY, "take a device that somebody runs"}};
+    if (!Grip::take_for_adoption(port))
+        return {.status = {-EAGAIN, "take a device that somebody else removes now"}};
     owner.id = owner_id;
     std::snprintf(owner.name, sizeof(owner.name), "%s", owner_name);
-    if (const int rc = rte_eth_dev_owner_set(port.raw(), &owner); rc != 0)
+    if (const int rc = rte_eth_dev_owner_set(port.raw(), &owner); rc != 0) {
+        Grip().take(port); // and lets go
         return {.status = {rc, "own a port"}};
+    }
     const auto text = [](const rte_devargs *args) {
         return args != nullptr && args->args != nullptr ? args->args : "";
     };
@@ -128,7 +173,24 @@ Probed take_over(const rte_device *dev, PortId port, const rte_devargs &wanted, 
     if (std::strcmp(had, text(&wanted)) != 0)
         HOLDFAST_LOG(WARNING, "%s: %s was probed before with other arguments (\"%s\"); \"%s\" is not used", owner_name,
                      rte_dev_name(dev), had, text(&wanted));
+    protect(*dev, owner_name);
     return {.used = true, .port = port};
+}
+
+/// What is on the bus under that name: taken over, or cleared away. Nothing: it is to be probed, with
+/// `unprobed` if the bus knows it without a driver.
+std::optional<Probed> use_present(const rte_devargs &args, std::uint64_t owner, const char *owner_name,
+                                  bool &unprobed) {
+    rte_device *dev = find_device(args.bus, args.name);
+    unprobed = dev != nullptr && rte_dev_is_probed(dev) == 0;
+    if (dev == nullptr || unprobed)
+        return {};
+    if (const PortId port = port_of(dev); port.valid())
+        return take_over(dev, port, args, owner, owner_name);
+    // Its port was closed, but it stayed on the bus: no driver probes it again before it is removed.
+    if (const int rc = detach(dev); rc != 0)
+        return Probed{.status = {rc, "remove a device that has no port left"}};
+    return {};
 }
 
 class RealBus final : public Bus {
@@ -141,41 +203,73 @@ class RealBus final : public Bus {
         if (!turn.ours())
             return {.status = {-EAGAIN, "wait for another hot-plug"}};
 
-        rte_device *dev = find_device(args.get());
-        if (dev != nullptr && rte_dev_is_probed(dev) != 0) {
-            if (const PortId port = port_of(dev); port.valid())
-                return take_over(dev, port, args.get(), owner, owner_name);
-            // Its port was closed, but it stayed on the bus: no driver probes it again before it is removed.
-            if (const int rc = detach(dev); rc != 0)
-                return {.status = {rc, "remove a device that has no port left"}};
-            dev = nullptr;
-        }
+        const bool vdev = args.on_bus("vdev");
+        std::optional<Probed> present;
+        bool unprobed = false;
+        if (Status s = while_still(vdev, [&] { present = use_present(args.get(), owner, owner_name, unprobed); });
+            !s.ok())
+            return {.status = s};
+        if (present)
+            return *present;
         if (surely_absent(args))
             return {.status = {-ENODEV, "find a device"}, .absent = true};
 
-        const Adoption adoption(owner, owner_name);
-        const int rc = attach(devargs, args, dev != nullptr);
-        if (rc != 0)
+        Adoption adoption(owner, owner_name);
+        if (const int rc = attach(devargs, args, unprobed); rc != 0) {
+            adoption.give_up();
             return {.status = {rc, "probe a device"}};
-        if (!adoption.port().valid())
+        }
+        const PortId port = adoption.port();
+        if (!port.valid())
             return {.status = {-ENODEV, "find a port on a probed device"}};
-        return {.port = adoption.port()};
+        bool there = false;
+        Status s = while_still(vdev, [&] { // others may have removed it already
+            rte_device *dev = find_device(args.get().bus, args.get().name);
+            there = dev != nullptr && rte_eth_devices[port.raw()].device == dev && is_owned_by(port, owner);
+            if (there)
+                protect(*dev, owner_name);
+        });
+        if (s.ok() && !there) {
+            adoption.give_up();
+            return {.status = {-ENODEV, "keep a device that somebody else has removed"}};
+        }
+        if (!s.ok())
+            HOLDFAST_LOG(WARNING, "%s: cannot %s, so %s is not protected from others", owner_name, s.what(),
+                         args.get().name);
+        return {.port = port};
     }
 
-    Status remove(PortId port, std::uint64_t owner_id, const rte_vdev_device *keep, Wait wait) override {
+    Status remove(PortId port, std::uint64_t owner, const rte_vdev_device *keep, Wait wait) override {
+        if (detaching_here(rte_eth_devices[port.raw()].device))
+            return {}; // in a callback of the removal itself
         const Turn turn(*this, wait);
-        if (!turn.ours())
+        Grip grip;
+        if (!turn.ours() || !take(grip, port, wait))
             return {-EAGAIN, "wait for another hot-plug"};
-        rte_eth_dev_owner owner{};
-        if (rte_eth_dev_owner_get(port.raw(), &owner) != 0 || owner.id != owner_id)
+        if (!is_owned_by(port, owner))
             return {}; // somebody else released it, and perhaps its id is already another device's
         rte_device *dev = rte_eth_devices[port.raw()].device;
+        if (dev == nullptr)
+            return check(rte_eth_dev_close(port.raw()), "close a sub-device");
+        const bool vdev = on_vdev_bus(*dev);
+        const rte_bus *bus = rte_dev_bus(dev);
+        const rte_driver *driver = dev->driver;
+        const std::string name = rte_dev_name(dev);
         Status status = check(rte_eth_dev_close(port.raw()), "close a sub-device");
-        // Also when it could not be closed (one that refuses to stop): its driver has to let go of it at its removal.
-        if (dev == nullptr || has_other_port(dev, port) || (keep != nullptr && dev == &keep->device))
-            return status;
-        if (const int rc = detach(dev); rc != 0 && status.ok())
-            status = {rc, "remove a device from its bus"};
+        grip.let_go();
+        // From here on others may remove the device too. Also when it could not be closed (one that refuses to stop) it
+        // has to go: its driver has to let go of it at its removal.
+        int rc = 0;
+        const Status s = while_still(vdev, [&] {
+            if (find_device(bus, name.c_str()) != dev || dev->driver != driver)
+                return; // they did, and may have made another one of that name
+            if (has_other_port(dev, port) || (keep != nullptr && dev == &keep->device))
+                lift_shadow(*dev);
+            else
+                rc = detach(dev);
+        });
+        if (status.ok())
+            status = !s.ok() ? s : rc != 0 ? Status{rc, "remove a device from its bus"} : Status{};
         return status;
     }
 
@@ -215,11 +309,15 @@ class RealBus final : public Bus {
         return devargs.size() < kSecondaryDevargs ? rte_dev_probe(devargs.c_str()) : -E2BIG;
     }
 
-    static int detach(rte_device *dev) {
-        if (std::strcmp(rte_bus_name(rte_dev_bus(dev)), "vdev") != 0)
-            return rte_dev_remove(dev);
-        const std::string name = rte_dev_name(dev); // goes with the device
-        return rte_vdev_uninit(name.c_str());
+    /// Waits until nobody else takes that port apart. He does not wait for us.
+    static bool take(Grip &grip, PortId port, Wait wait) {
+        const auto until = std::chrono::steady_clock::now() + kBrief;
+        while (!grip.take(port)) {
+            if (wait == Wait::kBriefly && std::chrono::steady_clock::now() >= until)
+                return false;
+            std::this_thread::sleep_for(kLook);
+        }
+        return true;
     }
 
     std::timed_mutex turn_;

@@ -20,22 +20,28 @@ namespace {
 struct Entry {
     std::atomic<PortListener *> listener{nullptr};
     std::atomic<std::uint32_t> inside{0}; ///< callbacks under way
+    /// Who may take the port apart: a Grip, or the thread that makes it ours (its t_adopter), or nobody.
+    std::atomic<const void *> grip{nullptr};
 };
 
 std::array<Entry, RTE_MAX_ETHPORTS> g_ports;
 
 /// Set while this thread probes a sub-device: NEW is raised by the probing thread itself.
 thread_local Adoption *t_adoption = nullptr;
+/// Its address stands for this thread.
+thread_local const char t_adopter = 0;
 
 int on_event(std::uint16_t port, rte_eth_event_type event, void *, void *) noexcept {
+    if (port >= g_ports.size())
+        return 0;
+    Entry &entry = g_ports[port];
     if (event == RTE_ETH_EVENT_NEW) {
+        // Whoever still has the port that had this id before. pairs: grip (Grip::take).
+        entry.grip.store(nullptr, std::memory_order_seq_cst);
         if (t_adoption != nullptr)
             t_adoption->on_new(port);
         return 0;
     }
-    if (port >= g_ports.size())
-        return 0;
-    Entry &entry = g_ports[port];
     // pairs: listener-dekker (unlisten). Either we see the listener gone, or unlisten() sees us inside.
     entry.inside.fetch_add(1, std::memory_order_seq_cst);
     if (PortListener *listener = entry.listener.load(std::memory_order_seq_cst); listener != nullptr) {
@@ -92,16 +98,86 @@ Status register_events() noexcept {
 }
 
 void listen(PortId port, PortListener &listener) noexcept {
+    Entry &entry = g_ports.at(port.raw());
     // pairs: listener-dekker (on_event).
-    g_ports.at(port.raw()).listener.store(&listener, std::memory_order_seq_cst);
+    entry.listener.store(&listener, std::memory_order_seq_cst);
+    const void *mine = &t_adopter;
+    // pairs: grip (Grip::take).
+    entry.grip.compare_exchange_strong(mine, nullptr, std::memory_order_seq_cst);
 }
 
-void unlisten(PortId port) noexcept {
+void unlisten(PortId port, PortListener &listener) noexcept {
     Entry &entry = g_ports.at(port.raw());
+    PortListener *mine = &listener;
     // pairs: listener-dekker (on_event). pairs: listener-leave (on_event).
-    entry.listener.store(nullptr, std::memory_order_seq_cst);
+    entry.listener.compare_exchange_strong(mine, nullptr, std::memory_order_seq_cst);
     while (entry.inside.load(std::memory_order_seq_cst) != 0)
         std::this_thread::yield();
+}
+
+bool concerns_us(PortId port) noexcept {
+    const Entry &entry = g_ports.at(port.raw());
+    // pairs: listener-dekker (listen). pairs: grip (Grip::take).
+    return entry.listener.load(std::memory_order_seq_cst) != nullptr ||
+           entry.grip.load(std::memory_order_seq_cst) != nullptr;
+}
+
+bool Grip::take(PortId port) noexcept {
+    std::atomic<const void *> &grip = g_ports.at(port.raw()).grip;
+    for (const void *from : {static_cast<const void *>(nullptr), static_cast<const void *>(&t_adopter)})
+        // pairs: grip (Grip::let_go): what the one before did with the port is done.
+        if (grip.compare_exchange_strong(from, this, std::memory_order_seq_cst)) {
+            port_ = port;
+            return true;
+        }
+    return false;
+}
+
+bool Grip::take_for_adoption(PortId port) noexcept {
+    const void *nobody = nullptr;
+    // pairs: grip (Grip::let_go).
+    return g_ports.at(port.raw()).grip.compare_exchange_strong(nobody, &t_adopter, std::memory_order_seq_cst);
+}
+
+void Grip::let_go() noexcept {
+    if (!port_.valid())
+        return;
+    const void *mine = this;
+    // Not if the id is another port's by now. pairs: grip (Grip::take).
+    g_ports.at(port_.raw()).grip.compare_exchange_strong(mine, nullptr, std::memory_order_seq_cst);
+    port_ = {};
+}
+
+template <class F> void Grip::with_listener(F f) noexcept {
+    Entry &entry = g_ports.at(port_.raw());
+    // pairs: listener-dekker (unlisten).
+    entry.inside.fetch_add(1, std::memory_order_seq_cst);
+    PortListener *listener = entry.listener.load(std::memory_order_seq_cst);
+    // In this order: the next port with this id takes the grip away (on_event) before it has a listener (listen).
+    // pairs: grip (on_event).
+    if (listener != nullptr && entry.grip.load(std::memory_order_seq_cst) == this)
+        f(*listener, entry);
+    // pairs: listener-leave (unlisten).
+    entry.inside.fetch_sub(1, std::memory_order_release);
+}
+
+bool Grip::ask_to_detach() noexcept {
+    bool may = true;
+    with_listener([&](PortListener &listener, Entry &) { may = listener.on_detach(); });
+    return may;
+}
+
+void Grip::tell_detached() noexcept {
+    with_listener([](PortListener &listener, Entry &entry) {
+        listener.on_destroy();
+        PortListener *told = &listener;
+        // pairs: listener-dekker (unlisten).
+        entry.listener.compare_exchange_strong(told, nullptr, std::memory_order_seq_cst);
+    });
+}
+
+void Grip::tell_detach_failed() noexcept {
+    with_listener([](PortListener &listener, Entry &) { listener.on_detach_failed(); });
 }
 
 Adoption::Adoption(std::uint64_t owner, const char *owner_name) noexcept
@@ -113,13 +189,22 @@ Adoption::~Adoption() {
     t_adoption = outer_;
 }
 
+void Adoption::give_up() noexcept {
+    if (!port_.valid())
+        return;
+    const void *mine = &t_adopter;
+    // pairs: grip (Grip::take).
+    g_ports.at(port_.raw()).grip.compare_exchange_strong(mine, nullptr, std::memory_order_seq_cst);
+    port_ = {};
+}
+
 void Adoption::on_new(std::uint16_t port) noexcept {
     if (port_.valid() || port >= RTE_MAX_ETHPORTS || rte_eth_devices[port].device == nullptr)
         return; // a driver that announces a port before it is complete, or a further port of the device
     rte_eth_dev_owner owner{};
     owner.id = owner_;
     std::snprintf(owner.name, sizeof(owner.name), "%s", owner_name_);
-    if (rte_eth_dev_owner_set(port, &owner) == 0)
+    if (rte_eth_dev_owner_set(port, &owner) == 0 && Grip::take_for_adoption(PortId{port}))
         port_ = PortId{port};
 }
 

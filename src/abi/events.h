@@ -26,6 +26,12 @@ class PortListener {
     virtual void on_recovery_failed() noexcept = 0;
     /// It works no more until it is reset (RTE_ETH_EVENT_INTR_RESET).
     virtual void on_reset_wanted() noexcept = 0;
+    /// Somebody else takes its device off the bus. Asked again and again, on his thread and with the bus's lock held,
+    /// until the answer is true: nobody of ours is inside, and no call is made on the port any more. From the first
+    /// time on it gets no traffic.
+    virtual bool on_detach() noexcept = 0;
+    /// That did not happen: he gave up, or the device's driver refused. The port is ours as before.
+    virtual void on_detach_failed() noexcept = 0;
 
   protected:
     ~PortListener() = default;
@@ -35,11 +41,44 @@ class PortListener {
 /// an id is. Callbacks of others that were registered before ours see NEW of a sub-device before it is owned.
 Status register_events() noexcept;
 
-/// From now on `listener` hears of this port. It must live until unlisten() has returned.
+/// From now on `listener` hears of this port, and others may take its device off the bus. It must live until unlisten()
+/// has returned.
 void listen(PortId port, PortListener &listener) noexcept;
 
-/// Forgets a port; waits (a few instructions) for a call that is under way in another thread.
-void unlisten(PortId port) noexcept;
+/// The listener hears no more; waits (one short call) for one that is under way in another thread. If the port's id is
+/// somebody else's meanwhile, he keeps it.
+void unlisten(PortId port, PortListener &listener) noexcept;
+
+/// The right to take a port apart: one thread at a time. It ends with the port, and says nothing about the next port
+/// with the same id.
+class Grip {
+  public:
+    Grip() = default;
+    ~Grip() { let_go(); }
+    Grip(const Grip &) = delete;
+    Grip &operator=(const Grip &) = delete;
+
+    /// One attempt. False: another thread has it, or the one that probed the port has not called listen() yet.
+    bool take(PortId port) noexcept;
+    /// For the thread that probed the port, until its listen(). False: another thread takes it apart.
+    static bool take_for_adoption(PortId port) noexcept;
+    void let_go() noexcept;
+    [[nodiscard]] bool taken() const noexcept { return port_.valid(); }
+
+    /// Asks the port's listener; true also if there is none. See PortListener::on_detach().
+    bool ask_to_detach() noexcept;
+    /// Tells it how that ended. A port that was not released though its device went counts as released.
+    void tell_detached() noexcept;
+    void tell_detach_failed() noexcept;
+
+  private:
+    template <class F> void with_listener(F f) noexcept;
+
+    PortId port_{};
+};
+
+/// Has it a listener, or is it in anybody's grip?
+[[nodiscard]] bool concerns_us(PortId port) noexcept;
 
 /// While it lives, ports that this thread creates become ours before anybody sees them.
 class Adoption {
@@ -51,6 +90,9 @@ class Adoption {
 
     /// The first port that was created and could be owned, if any. Further ports of the device are not taken.
     [[nodiscard]] PortId port() const noexcept { return port_; }
+
+    /// The probe failed after all: nothing was adopted.
+    void give_up() noexcept;
 
     /// Called for each RTE_ETH_EVENT_NEW that this thread raises.
     void on_new(std::uint16_t port) noexcept;

@@ -25,6 +25,10 @@ class Trouble {
     void want_reset() noexcept {
         change([](Seen s) { return static_cast<Seen>(s | kReset); });
     }
+    /// It was in other hands for a while, and missed what happened meanwhile.
+    void give_back() noexcept {
+        change([](Seen s) { return static_cast<Seen>(s | kOver); });
+    }
     void clear() noexcept {
         change([](Seen) { return Seen{0}; });
     }
@@ -43,6 +47,8 @@ class Trouble {
 
     /// Is it the control side's turn, or does the device still work on it alone?
     [[nodiscard]] static constexpr bool wants_us(Seen seen) noexcept { return (seen & (kOver | kReset)) != 0; }
+    /// Has it an error, or was it only in other hands?
+    [[nodiscard]] static constexpr bool is_error(Seen seen) noexcept { return (seen & (kRecovering | kReset)) != 0; }
     [[nodiscard]] static constexpr bool wants_reset(Seen seen) noexcept { return (seen & kReset) != 0; }
 
   private:

@@ -4,6 +4,7 @@
 #include "abi/ethdev.h"
 #include "abi/events.h"
 #include "abi/log.h"
+#include "abi/vdev_bus.h"
 #include "base/result.h"
 #include "base/scope.h"
 #include "driver/devargs.h"
@@ -153,7 +154,9 @@ rte_vdev_driver g_driver = [] {
         std::fprintf(stderr,
                      "net_holdfast: a driver named %s is loaded already, so this copy of the driver stays unused\n",
                      other->driver.name);
+        return;
     }
+    abi::register_vdev_key();
 }
 
 [[gnu::destructor]] void unload() noexcept {

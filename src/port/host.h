@@ -13,4 +13,17 @@ class Host {
     ~Host() = default;
 };
 
+class SubDevice;
+
+/// Who makes control calls on a sub-device: its virtual port, seen from below.
+class Keeper {
+  public:
+    /// Somebody else takes the device off its bus, and waits. One attempt to get out of it; on his thread, so it waits
+    /// for nobody. True: nobody is inside, and no call is made on it any more.
+    virtual bool give_up(SubDevice &sub) noexcept = 0;
+
+  protected:
+    ~Keeper() = default;
+};
+
 } // namespace holdfast

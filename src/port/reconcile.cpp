@@ -56,13 +56,13 @@ bool VirtualPort::silence(const Locked &, SubDevice &sub, std::chrono::milliseco
     return true;
 }
 
-bool VirtualPort::tear_down(const Locked &held, SubDevice &sub, std::chrono::milliseconds limit) {
+bool VirtualPort::bring_down(const Locked &held, SubDevice &sub, std::chrono::milliseconds limit, bool touch) {
     if (!silence(held, sub, limit))
         return false;
     if (sub.state() == State::kStarted) {
         queues_->take_out(sub.index());
-        if (!sub.released()) {
-            (void)sub.read_stats(ethdev_); // some drivers clear their counters at stop
+        if (touch) {
+            sub.count(ethdev_); // some drivers clear their counters at stop
             if (const int rc = ethdev_.stop(sub.port()); rc != 0 && !sub.lost())
                 HOLDFAST_LOG(WARNING, "%s: cannot stop %s (port %u): %s; it is removed all the same", name(),
                              sub.name(), unsigned{sub.port().raw()}, rte_strerror(-rc));
@@ -71,8 +71,32 @@ bool VirtualPort::tear_down(const Locked &held, SubDevice &sub, std::chrono::mil
     }
     if (sub.state() == State::kConfigured)
         sub.move_to(State::kProbed);
+    return true;
+}
+
+bool VirtualPort::tear_down(const Locked &held, SubDevice &sub, std::chrono::milliseconds limit) {
+    if (!bring_down(held, sub, limit, sub.touchable()))
+        return false;
     sub.leave(ethdev_);
     return true;
+}
+
+bool VirtualPort::give_up(SubDevice &sub) noexcept {
+    if (!mutex_.try_lock())
+        return false;
+    const Locked held(mutex_, std::adopt_lock);
+    try {
+        if (sub.state() == State::kAbsent || sub.leaving)
+            return true;
+        const bool answers = !sub.released() && !sub.trouble().any();
+        if (!bring_down(held, sub, 0ms, answers))
+            return false;
+        if (answers)
+            sub.hand_back(ethdev_);
+        return true;
+    } catch (...) { // out of memory
+        return false;
+    }
 }
 
 void VirtualPort::take_down_lost(const Locked &held, Clock::time_point now) {
@@ -82,6 +106,8 @@ void VirtualPort::take_down_lost(const Locked &held, Clock::time_point now) {
         const bool by_hand = wanted(*sub) == State::kAbsent;
         if (!sub->lost() && !by_hand)
             continue;
+        if (sub->detaching() && !sub->released())
+            continue; // in somebody else's hands: either it is released, or it is ours again
         if (sub->leaving_since == Clock::time_point{})
             sub->leaving_since = now;
         const PortId port = sub->port();
@@ -94,7 +120,10 @@ void VirtualPort::take_down_lost(const Locked &held, Clock::time_point now) {
             continue;
         }
         sub->leaving_since = {};
-        sub->reason = by_hand ? "removed by hand" : sub->released() ? "detached by somebody else" : "removed";
+        sub->reason = by_hand            ? "removed by hand"
+                      : sub->detaching() ? "detached by somebody else"
+                      : sub->released()  ? "closed by somebody else"
+                                         : "removed";
         HOLDFAST_LOG(NOTICE, "%s: %s (port %u) left: %s", name(), sub->name(), unsigned{port.raw()},
                      sub->reason.c_str());
         sub->retry_now();
@@ -110,6 +139,10 @@ Status VirtualPort::close_leaving(abi::Wait wait, const rte_vdev_device *keep, s
             const Locked held(mutex_);
             if (!sub->leaving || sub->closing)
                 continue;
+            if (sub->released()) { // nothing is left to be closed
+                sub->left();
+                continue;
+            }
             sub->closing = true; // another thread may be at the same, if the port is removed while the host works on it
             port = sub->port();
         }

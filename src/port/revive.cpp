@@ -15,7 +15,8 @@
 #include <memory>
 #include <vector>
 
-// Sub-devices that are out of the traffic because they have an error in themselves, but are still there.
+// Sub-devices that are out of the traffic because they have an error in themselves, or because somebody else tried to
+// detach them, but are still there.
 
 namespace holdfast {
 
@@ -58,7 +59,7 @@ void VirtualPort::revive(const Locked &held, Clock::time_point now) {
         const Trouble::Seen seen = sub->trouble().look();
         if (!sub->present() || seen == 0)
             continue;
-        if (!sub->said_trouble) {
+        if (!sub->said_trouble && Trouble::is_error(seen)) {
             sub->said_trouble = true;
             HOLDFAST_LOG(NOTICE, "%s: %s (port %u) %s; it is out of the traffic", name(), sub->name(),
                          unsigned{sub->port().raw()},
@@ -85,7 +86,9 @@ void VirtualPort::revive(const Locked &held, Clock::time_point now) {
         }
         sub->said_trouble = false;
         HOLDFAST_LOG(NOTICE, "%s: %s (port %u) %s", name(), sub->name(), unsigned{sub->port().raw()},
-                     Trouble::wants_reset(seen) ? "was reset" : "recovered");
+                     Trouble::wants_reset(seen) ? "was reset"
+                     : Trouble::is_error(seen)  ? "recovered"
+                                                : "was not detached");
     }
 }
 

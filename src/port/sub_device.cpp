@@ -32,9 +32,9 @@ constexpr std::chrono::seconds kLongestBackOff{60};
 
 } // namespace
 
-SubDevice::SubDevice(SubIndex index, std::string devargs, Selection &selection, Host &host)
+SubDevice::SubDevice(SubIndex index, std::string devargs, Selection &selection, Host &host, Keeper *keeper)
     : index_(index), devargs_(std::move(devargs)), name_(devargs_.substr(0, devargs_.find(','))), selection_(selection),
-      host_(host) {}
+      host_(host), keeper_(keeper) {}
 
 void SubDevice::lose(std::uint8_t how) noexcept {
     // pairs: sub-lost (SubDevice::open). Either open() sees this flag, or what follows comes after what it did.
@@ -60,14 +60,26 @@ void SubDevice::on_reset_wanted() noexcept {
     host_.wake();
 }
 
-bool SubDevice::lost() const noexcept {
+std::uint8_t SubDevice::flags() const noexcept {
     // pairs: sub-lost (SubDevice::lose).
-    return lost_.load(std::memory_order_seq_cst) != 0;
+    return lost_.load(std::memory_order_seq_cst);
 }
 
-bool SubDevice::released() const noexcept {
+bool SubDevice::lost() const noexcept {
+    return flags() != 0;
+}
+
+bool SubDevice::on_detach() noexcept {
+    if (!detaching())
+        lose(kDetaching);
+    return keeper_ == nullptr || keeper_->give_up(*this);
+}
+
+void SubDevice::on_detach_failed() noexcept {
+    trouble_.give_back();
     // pairs: sub-lost (SubDevice::lose).
-    return (lost_.load(std::memory_order_seq_cst) & kReleased) != 0;
+    lost_.fetch_and(static_cast<std::uint8_t>(~kDetaching), std::memory_order_seq_cst);
+    host_.wake(); // which brings it up again
 }
 
 unsigned SubDevice::netdev() const noexcept {
@@ -130,21 +142,24 @@ Status SubDevice::adopt(abi::Ethdev &ethdev, PortId port, bool used) {
     return {};
 }
 
+void SubDevice::hand_back(abi::Ethdev &ethdev) {
+    count(ethdev);
+    if ((flags() & kGone) != 0 || !has_.default_mac || rte_is_same_ether_addr(&*has_.default_mac, &own_mac_) != 0)
+        return;
+    if (ethdev.set_default_mac(port_, own_mac_) == 0) // if not, it is no worse
+        has_.default_mac = own_mac_;
+}
+
 void SubDevice::leave(abi::Ethdev &ethdev) {
     // pairs: sub-netdev (SubDevice::netdev).
     netdev_.store(0, std::memory_order_relaxed);
     removals++;
     announced = false;
-    if (released()) { // the port id may be another's by now
-        port_ = {};
-        move_to(State::kAbsent);
-        return;
-    }
-    (void)read_stats(ethdev);
-    if (!lost() && has_.default_mac && rte_is_same_ether_addr(&*has_.default_mac, &own_mac_) == 0)
-        (void)ethdev.set_default_mac(port_, own_mac_); // it goes back to its owner as it came; if not, it is no worse
-    abi::unlisten(port_);
+    if (touchable())
+        hand_back(ethdev);
     leaving = true;
+    if (released())
+        left();
 }
 
 void SubDevice::forget(abi::Ethdev &ethdev) {
@@ -165,6 +180,10 @@ void SubDevice::inherit(const abi::Ethdev::Leftovers &from) {
 }
 
 void SubDevice::left() noexcept {
+    // What we hear of it until now tells whose removal it was.
+    abi::unlisten(port_, *this);
+    if (released() && detaching())
+        removed_by_hand = true;
     leaving = false;
     closing = false;
     port_ = {};
@@ -199,6 +218,12 @@ void SubDevice::forget_rss() noexcept {
     has_.reta.clear();
 }
 
+void SubDevice::count(abi::Ethdev &ethdev) {
+    rte_eth_stats now{};
+    if (ethdev.stats(port_, now) == 0)
+        counters_.update(now);
+}
+
 std::vector<std::uint8_t> SubDevice::rss_key(abi::Ethdev &ethdev) const {
     std::vector<std::uint8_t> key(info_.hash_key_size);
     rte_eth_rss_conf conf{};
@@ -227,7 +252,7 @@ void SubDevice::learn(abi::Ethdev &ethdev, const Change &change) {
 }
 
 Status SubDevice::read_stats(abi::Ethdev &ethdev) {
-    if (released())
+    if (!touchable())
         return {};
     rte_eth_stats now{};
     const int rc = ethdev.stats(port_, now);
@@ -237,7 +262,7 @@ Status SubDevice::read_stats(abi::Ethdev &ethdev) {
 }
 
 Status SubDevice::restart_stats(abi::Ethdev &ethdev) {
-    if (state_ == State::kAbsent || leaving || released())
+    if (state_ == State::kAbsent || leaving || !touchable())
         return {};
     // A device that cannot reset just goes on; we count from what it shows.
     if (usable())

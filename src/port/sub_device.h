@@ -40,7 +40,7 @@ enum class Outcome : std::uint8_t {
 /// mutex, except the door, which lcores read.
 class SubDevice final : public abi::PortListener {
   public:
-    SubDevice(SubIndex index, std::string devargs, Selection &selection, Host &host);
+    SubDevice(SubIndex index, std::string devargs, Selection &selection, Host &host, Keeper *keeper = nullptr);
     virtual ~SubDevice() = default;
     SubDevice(const SubDevice &) = delete;
     SubDevice &operator=(const SubDevice &) = delete;
@@ -53,14 +53,21 @@ class SubDevice final : public abi::PortListener {
     void on_recovered() noexcept override;
     void on_recovery_failed() noexcept override { lose(kGone); }
     void on_reset_wanted() noexcept override;
+    bool on_detach() noexcept override;
+    void on_detach_failed() noexcept override;
 
-    static constexpr std::uint8_t kGone = 1;     ///< the device has gone or is about to
-    static constexpr std::uint8_t kReleased = 2; ///< its port id is not ours any more: never to be touched again
+    static constexpr std::uint8_t kGone = 1;      ///< the device has gone or is about to
+    static constexpr std::uint8_t kReleased = 2;  ///< its port id is not ours any more: never to be touched again
+    static constexpr std::uint8_t kDetaching = 4; ///< somebody else takes it off the bus: not to be touched meanwhile
 
     /// Takes it out of the traffic at once: the gate closes and `active` moves. The host thread does the rest.
     void lose(std::uint8_t how) noexcept;
     [[nodiscard]] bool lost() const noexcept;
-    [[nodiscard]] bool released() const noexcept;
+    [[nodiscard]] bool released() const noexcept { return (flags() & kReleased) != 0; }
+    /// Somebody else is taking it off the bus, or has done so.
+    [[nodiscard]] bool detaching() const noexcept { return (flags() & kDetaching) != 0; }
+    /// May calls be made on its port, if it has one? (A call that began before is waited for, by the port's mutex.)
+    [[nodiscard]] bool touchable() const noexcept { return (flags() & (kReleased | kDetaching)) == 0; }
     /// The netdev behind it, 0 if there is none. Lock-free, for the watch.
     [[nodiscard]] unsigned netdev() const noexcept;
 
@@ -75,8 +82,9 @@ class SubDevice final : public abi::PortListener {
     // ---- life
     /// A port that is ours from now on. Reads what it is and has. `used`: see abi::Probed.
     Status adopt(abi::Ethdev &ethdev, PortId port, bool used = false);
-    /// Adds its last counters to the port's, gives it back its own MAC if it still lives, and forgets the port. What
-    /// remains is to close the port and remove the device.
+    /// Its last counters are added to the port's, and it gets its own MAC back, for whoever has it next.
+    void hand_back(abi::Ethdev &ethdev);
+    /// It is ours no longer. What remains is to close the port and remove the device, if they still are there.
     void leave(abi::Ethdev &ethdev);
     /// It was reset: what it was told is to be told again.
     void forget(abi::Ethdev &ethdev);
@@ -99,6 +107,8 @@ class SubDevice final : public abi::PortListener {
     [[nodiscard]] bool usable() const noexcept { return present() && !trouble_.any(); }
     /// Is what a call on it answered its own affair and not the caller's?
     [[nodiscard]] bool excused() const noexcept { return lost() || trouble_.any(); }
+    /// It has a port, but cannot be told anything now; later it may.
+    [[nodiscard]] bool misses_out() const noexcept { return state_ != State::kAbsent && !leaving && !usable(); }
     [[nodiscard]] Trouble &trouble() noexcept { return trouble_; }
     [[nodiscard]] const Trouble &trouble() const noexcept { return trouble_; }
 
@@ -118,6 +128,8 @@ class SubDevice final : public abi::PortListener {
     void learn(abi::Ethdev &ethdev, const Change &change);
     /// Takes its counters in; keeps the last ones if it does not answer, and says so if it is there and refused.
     Status read_stats(abi::Ethdev &ethdev);
+    /// The same for one that is known to be there, whatever is said of it.
+    void count(abi::Ethdev &ethdev);
     /// Sets the device's own counters to zero, as far as it can; what was counted so far stays.
     Status restart_stats(abi::Ethdev &ethdev);
     /// Counts from zero.
@@ -131,13 +143,13 @@ class SubDevice final : public abi::PortListener {
     void look_again(Clock::time_point now, std::chrono::milliseconds poll) { next_try = now + poll; }
     void retry_now() noexcept;
 
-    bool removed_by_hand = false; ///< stays absent until it is plugged by hand
+    bool removed_by_hand = false; ///< or detached by somebody else: stays absent until it is plugged by hand
     bool leaving = false;         ///< torn down; its port waits to be closed, outside of the mutex
     bool closing = false;         ///< somebody closes that port now, outside of the mutex
     bool missed_turn = false;     ///< its last probe found another hot-plug under way
     bool probing = false;         ///< a probe is under way, outside of the mutex
     bool announced = false;       ///< that it joined was logged
-    bool stale = false;           ///< missed a configuration while it was in trouble
+    bool stale = false;           ///< missed a configuration while it was in trouble, or in other hands
     bool said_trouble = false;    ///< that it is in trouble was logged
     bool said_busy = false;       ///< "an lcore is still inside" was logged for this removal
     Clock::time_point next_try{};
@@ -147,6 +159,7 @@ class SubDevice final : public abi::PortListener {
     std::uint64_t removals = 0;
 
   private:
+    [[nodiscard]] std::uint8_t flags() const noexcept;
     void inherit(const abi::Ethdev::Leftovers &from);
 
     const SubIndex index_;
@@ -154,6 +167,7 @@ class SubDevice final : public abi::PortListener {
     const std::string name_; ///< of the device, for logs: the devargs up to the first comma
     Selection &selection_;
     Host &host_;
+    Keeper *const keeper_; ///< null: nobody makes calls on it
     Door door_;
     std::atomic<std::uint8_t> lost_{0};
     std::atomic<unsigned> netdev_{0};

@@ -44,7 +44,7 @@ VirtualPort::VirtualPort(rte_eth_dev &dev, Config config, abi::Ethdev &ethdev, a
       host_(host) {
     std::vector<Door *> doors;
     for (std::uint8_t i = 0; i < config_.devices.size(); i++) {
-        subs_.push_back(std::make_unique<SubDevice>(SubIndex{i}, config_.devices[i], selection_, host_));
+        subs_.push_back(std::make_unique<SubDevice>(SubIndex{i}, config_.devices[i], selection_, host_, this));
         doors.push_back(&subs_.back()->door());
     }
     queues_ = std::make_unique<Queues>(selection_, doors);
@@ -135,7 +135,7 @@ Status VirtualPort::configure() {
     configuration_ = copy_of(dev_);
     std::vector<Snapshot> touched;
     for (const std::unique_ptr<SubDevice> &sub : subs_) {
-        sub->stale = sub->stale || (sub->present() && !sub->usable()); // it gets the configuration when it is well
+        sub->stale = sub->stale || sub->misses_out(); // it gets the configuration when it is well
         if (!sub->usable())
             continue;
         touched.push_back({sub.get(), sub->has()});
@@ -191,7 +191,7 @@ Status VirtualPort::start() {
         if (s.ok() || sub->excused())
             continue;
         for (const std::unique_ptr<SubDevice> &other : subs_)
-            if (other->state() == State::kStarted && !other->released())
+            if (other->state() == State::kStarted && other->touchable())
                 if (const Status back = stop_sub(held, *other, kApplicationWaits); !back.ok())
                     report(back);
         for (const Snapshot &other : touched) // starting told them what they lacked
@@ -304,7 +304,7 @@ Status VirtualPort::rx_queue_setup(std::uint16_t queue, std::uint16_t descriptor
         rc != 0)
         return {rc, "make an Rx queue"};
     for (const std::unique_ptr<SubDevice> &sub : subs_) {
-        sub->stale = sub->stale || (sub->present() && !sub->usable());
+        sub->stale = sub->stale || sub->misses_out();
         if (!sub->usable() || sub->state() < State::kConfigured)
             continue;
         if (Status s = set_up_rx(held, *sub, id); !s.ok() && !sub->excused()) {
@@ -325,7 +325,7 @@ Status VirtualPort::tx_queue_setup(std::uint16_t queue, std::uint16_t descriptor
         rc != 0)
         return {rc, "make a Tx queue"};
     for (const std::unique_ptr<SubDevice> &sub : subs_) {
-        sub->stale = sub->stale || (sub->present() && !sub->usable());
+        sub->stale = sub->stale || sub->misses_out();
         if (!sub->usable() || sub->state() < State::kConfigured)
             continue;
         if (Status s = set_up_tx(held, *sub, id); !s.ok() && !sub->excused()) {

@@ -40,10 +40,10 @@ struct Orphan {
 /// lcore inside a burst; the ones named "host" or "event loop" belong to those threads, or to the probing thread before
 /// they know the port. No function holds the mutex while it probes or removes a device, or while it calls the
 /// application. Lock order: the hot-plug turn (abi::Bus) is never taken with this mutex held.
-class VirtualPort {
+class VirtualPort final : public Keeper {
   public:
     VirtualPort(rte_eth_dev &dev, Config config, abi::Ethdev &ethdev, abi::Bus &bus, Host &host);
-    ~VirtualPort();
+    virtual ~VirtualPort();
     VirtualPort(const VirtualPort &) = delete;
     VirtualPort &operator=(const VirtualPort &) = delete;
 
@@ -69,6 +69,9 @@ class VirtualPort {
     void netdev_gone(unsigned index) noexcept;
     /// Looks whether the netdevs below still exist, for when an event was missed. Lock-free.
     void check_netdevs() noexcept;
+
+    // ---- a thread that takes a sub-device off its bus behind our back
+    bool give_up(SubDevice &sub) noexcept override;
 
     // ---- operator (telemetry)
     Status make_active(SubIndex sub);
@@ -157,7 +160,11 @@ class VirtualPort {
     /// Shuts a sub-device out of the traffic and waits until nobody is inside, at most for `limit`.
     bool silence(const Locked &, SubDevice &sub, std::chrono::milliseconds limit)
         HOLDFAST_TSA(requires_capability(mutex_));
-    /// Brings a sub-device down to a port that waits to be closed. False: an lcore is still inside, try again.
+    /// Brings a sub-device down to a probed port without traffic, with `touch` if calls may be made on it. False: an
+    /// lcore is still inside, try again.
+    bool bring_down(const Locked &, SubDevice &sub, std::chrono::milliseconds limit, bool touch)
+        HOLDFAST_TSA(requires_capability(mutex_));
+    /// The same, down to a port that waits to be closed.
     bool tear_down(const Locked &, SubDevice &sub, std::chrono::milliseconds limit)
         HOLDFAST_TSA(requires_capability(mutex_));
 

@@ -2,94 +2,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Drives Debian's own dpdk-testpmd through its prompt, over net_holdfast and net_mayfly as users load them."""
 
-import os
-import pathlib
 import re
-import select
-import shutil
 import signal
-import subprocess
-import tempfile
 import time
 import unittest
 
-BUILD = pathlib.Path(os.environ["HOLDFAST_BUILD_DIR"])
-PROMPT = "testpmd> "
-PATIENCE = 30  # seconds for one answer: bounds a hang, measures nothing
-
-
-class Testpmd:
-    """One testpmd with a prompt. Ends with the block that made it."""
-
-    def __init__(self, *vdevs, options=(), eal=()):
-        # EAL loads no driver from below a folder that others may write to (a checkout under /tmp).
-        self.modules = pathlib.Path(tempfile.mkdtemp(prefix="holdfast-testpmd-", dir="/run"))
-        for name in ("holdfast", "mayfly"):
-            shutil.copy(BUILD / f"librte_net_{name}.so", self.modules)
-        # Its output line by line: the prompt does not go through the same buffer.
-        command = ["stdbuf", "-oL", "dpdk-testpmd", "--no-huge", "-m", "512", "--no-pci", "-l", "0,1", "--no-telemetry"]
-        command += ["--file-prefix", self.modules.name]
-        for name in ("holdfast", "mayfly"):
-            command += ["-d", str(self.modules / f"librte_net_{name}.so")]
-        for vdev in vdevs:
-            command += ["--vdev", vdev]
-        command += [*eal, "--", "-i", "--no-mlockall", "--total-num-mbufs=8192", *options]
-        self.output = ""
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-
-    def __enter__(self):
-        self.read_until(PROMPT)
-        return self
-
-    def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait(PATIENCE)
-        self.process.stdin.close()
-        self.process.stdout.close()
-        shutil.rmtree(self.modules)
-
-    def read_until(self, text):
-        """Gives what came up to and with `text`."""
-        got = ""
-        until = time.monotonic() + PATIENCE
-        while text not in got:
-            left = until - time.monotonic()
-            if left <= 0 or not select.select([self.process.stdout], [], [], left)[0]:
-                raise AssertionError(f"no {text!r} within {PATIENCE} s:\n{self.output}{got}")
-            chunk = os.read(self.process.stdout.fileno(), 65536).decode(errors="replace")
-            if not chunk:
-                self.output += got
-                raise AssertionError(f"testpmd ended ({self.process.wait(PATIENCE)}):\n{self.output}")
-            got += chunk
-        self.output += got
-        return got
-
-    def ask(self, command):
-        """One command, and what testpmd printed for it."""
-        self.process.stdin.write(f"{command}\n".encode())
-        self.process.stdin.flush()
-        return self.read_until(PROMPT)
-
-    def packets(self, port=0, direction="RX"):
-        return int(re.search(rf"{direction}-packets: (\d+)", self.ask(f"show port stats {port}"))[1])
-
-    def eventually(self, condition, what):
-        until = time.monotonic() + PATIENCE
-        while not condition():
-            if time.monotonic() >= until:
-                raise AssertionError(f"not within {PATIENCE} s: {what}\n{self.output[-4000:]}")
-            time.sleep(0.05)
-
-    def quit(self):
-        self.process.stdin.write(b"quit\n")
-        self.process.stdin.flush()
-        status = self.process.wait(PATIENCE)
-        self.output += self.process.stdout.read().decode(errors="replace")
-        return status
-
-
-GENERATE = "mode=generate,size=64"
+from testpmd import GENERATE, PATIENCE, Testpmd
 
 
 class Prompt(unittest.TestCase):
@@ -97,7 +15,7 @@ class Prompt(unittest.TestCase):
         vdev = f"net_holdfast0,hotplug_poll=50,dev(net_mayfly0,{GENERATE},script=unplug@1500ms;plug@2500ms),dev(net_mayfly1,{GENERATE})"
         with Testpmd(vdev, options=["--forward-mode=io"]) as testpmd:
             testpmd.ask("start")
-            xstat = lambda name: int(re.search(rf"^{name}: (\d+)", testpmd.ask("show port xstats 0"), re.M)[1])
+            xstat = testpmd.xstat
             testpmd.eventually(lambda: xstat("sub0_removals") == 1, "the removal")
             before = xstat("sub1_tx_packets")
             testpmd.eventually(lambda: xstat("sub1_tx_packets") > before, "packets on the standby")

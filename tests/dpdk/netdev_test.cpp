@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Sub-devices over the kernel's network interfaces, in a network namespace of this process's own.
+#include "support/netdev.h"
+
 #include "support/virtual_port.h"
 
 #include <gtest/gtest.h>
@@ -26,38 +28,6 @@
 
 namespace holdfast::test {
 namespace {
-
-/// Before main(): EAL's threads and ours are then born in the new namespace.
-const bool g_isolated = ::unshare(CLONE_NEWNET) == 0;
-
-constexpr std::uint16_t kType = RTE_PMD_MAYFLY_ETHER_TYPE;
-
-void ip(const std::string &arguments) {
-    ASSERT_EQ(std::system(("ip " + arguments).c_str()), 0) << arguments; // NOLINT(cert-env33-c)
-}
-
-/// A pair of interfaces for one scope: `port()` for the sub-device, the other end for the test.
-class Veth {
-  public:
-    Veth() : name_(unique("v")) { make(); }
-    ~Veth() {
-        if (::if_nametoindex(name_.c_str()) != 0)
-            remove();
-    }
-    Veth(const Veth &) = delete;
-    Veth &operator=(const Veth &) = delete;
-    void make() const {
-        ip("link add " + name_ + " type veth peer name " + peer());
-        ip("link set " + name_ + " up");
-        ip("link set " + peer() + " up");
-    }
-    void remove() const { ip("link del " + name_); }
-    [[nodiscard]] const std::string &name() const noexcept { return name_; }
-    [[nodiscard]] std::string peer() const { return name_ + "p"; }
-
-  private:
-    const std::string name_;
-};
 
 /// The other end of an interface: sends and receives frames of our Ethernet type.
 class Peer {
@@ -105,7 +75,7 @@ class Netdev : public WithPorts {
   protected:
     void SetUp() override {
         WithPorts::SetUp();
-        if (!g_isolated)
+        if (!in_own_network())
             GTEST_SKIP() << "no network namespace can be made here: root is needed";
     }
     static std::string af_packet(const Veth &veth) {
@@ -114,13 +84,8 @@ class Netdev : public WithPorts {
     /// Sends n frames of our type and frees what was not taken.
     unsigned send_frames(const Vport &port, std::uint16_t n) const {
         std::vector<rte_mbuf *> p = packets(n);
-        for (rte_mbuf *m : p) {
-            auto *frame = rte_pktmbuf_mtod(m, unsigned char *);
-            std::fill_n(frame, 6, static_cast<unsigned char>(0xff));
-            frame[6] = 2;
-            frame[12] = kType >> 8U;
-            frame[13] = kType & 0xffU;
-        }
+        for (rte_mbuf *m : p)
+            address_frame(m);
         const std::uint16_t sent = port.tx(p.data(), n);
         rte_pktmbuf_free_bulk(p.data() + sent, n - sent);
         return sent;

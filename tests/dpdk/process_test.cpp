@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <rte_bus_vdev.h>
 #include <rte_eal.h>
 #include <rte_ethdev.h>
 
@@ -163,6 +164,23 @@ TEST(Process, EndsCleanlyWhateverStandsWhereInTheListOfTheBus) {
     ASSERT_TRUE(eventually([] { return rte_pmd_mayfly_port("net_mayfly61") < 0; }));
     ASSERT_EQ(rte_pmd_mayfly_plug("net_mayfly61"), 0);
     ASSERT_TRUE(eventually([] { return rte_pmd_mayfly_port("net_mayfly61") >= 0; }));
+}
+
+// The bus takes sub-devices off before the port that they belong to, and it does so on the thread that ends everything.
+TEST(Process, EndsCleanlyWithSubDevicesThatStandBeforeTheirPortInTheListOfTheBusUnderValgrind) {
+    RUN_IN_A_CHILD(valgrind());
+    for (const char *name : {"net_mayfly60", "net_mayfly61", "net_null60"})
+        ASSERT_EQ(rte_vdev_init(name, ""), 0);
+    leave_a_port_open("net_holdfast7", "hotplug_poll=1,dev(net_mayfly61,mode=loop),dev(net_mayfly60),dev(net_null60)");
+}
+
+TEST(Process, EndsCleanlyAfterADetachBySomebodyElse) {
+    RUN_IN_A_CHILD();
+    leave_a_port_open("net_holdfast7",
+                      "hotplug_poll=1,dev(net_mayfly70,mode=loop),dev(net_mayfly71),dev(net_mayfly72)");
+    for (const char *name : {"net_mayfly70", "net_mayfly72"})
+        ASSERT_EQ(rte_vdev_uninit(name), 0);
+    ASSERT_EQ(rte_vdev_init("net_mayfly72", ""), 0); // his own now
 }
 
 // F26

@@ -28,6 +28,10 @@ holdfast_test_executable(stress_replug SOURCES stress/replug.cpp $<TARGET_OBJECT
 holdfast_stress(stress.replug_two_cores LCORES two COMMAND stress_replug)
 holdfast_stress(stress.replug_one_core LCORES one COMMAND stress_replug)
 
+holdfast_test_executable(stress_detach SOURCES stress/detach.cpp $<TARGET_OBJECTS:test_eal_main>)
+holdfast_dpdk_driver(stress_detach net_ring)
+holdfast_stress(stress.detach LCORES two COMMAND stress_detach)
+
 holdfast_test_executable(stress_guard_drill SOURCES stress/guard_drill.cpp)
 holdfast_stress(stress.guard_drill LCORES two COMMAND stress_guard_drill 1000)
 
@@ -57,4 +61,31 @@ if(HOLDFAST_PRESET STREQUAL "release")
     holdfast_stress(stress.guard_mutant LCORES two COMMAND
         ${HOLDFAST_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/support/expect_killed.py
             run 60 $<TARGET_FILE:mutant_guard_drill> 1000)
+endif()
+
+# The test of detaches over drivers' own code with a file of src/abi replaced by a mutant: the process has to die.
+function(holdfast_detach_mutant name)
+    execute_process(COMMAND ${HOLDFAST_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/support/mutate.py --file ${name}
+        OUTPUT_VARIABLE file OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+    set(tree ${CMAKE_CURRENT_BINARY_DIR}/mutants/${name})
+    add_custom_command(OUTPUT ${tree}/${file}
+        COMMAND ${HOLDFAST_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/support/mutate.py ${name} ${CMAKE_SOURCE_DIR}/src ${tree}
+        DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/support/mutate.py ${CMAKE_SOURCE_DIR}/src/${file}
+        VERBATIM)
+    set(target mutant_${name})
+    add_executable(${target} stress/detach.cpp ${tree}/${file} $<TARGET_OBJECTS:test_eal_main> ${support_objects}
+        $<FILTER:$<TARGET_OBJECTS:holdfast_abi>,EXCLUDE,/${file}>)
+    set_target_properties(${target} PROPERTIES
+        CXX_EXTENSIONS OFF
+        RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/mutants)
+    set(other_layers ${all_layers})
+    list(REMOVE_ITEM other_layers holdfast_abi)
+    target_link_libraries(${target} PRIVATE test_support ${other_layers})
+    target_link_options(${target} PRIVATE LINKER:--as-needed)
+    holdfast_stress(mutant.${name} LCORES two COMMAND
+        ${HOLDFAST_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/support/expect_killed.py
+            crash 120 $<TARGET_FILE:${target}> --gtest_filter=*/af_packet)
+endfunction()
+if(HOLDFAST_PRESET STREQUAL "release")
+    holdfast_detach_mutant(shadow_not_cast)
 endif()

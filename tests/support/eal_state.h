@@ -63,6 +63,16 @@ struct EalState {
     }
 };
 
+/// A device on the virtual bus, or null.
+[[nodiscard]] inline rte_device *find_vdev(const std::string &name) {
+    rte_dev_iterator it{};
+    rte_device *dev = nullptr;
+    RTE_DEV_FOREACH(dev, "bus=vdev", &it)
+    if (name == rte_dev_name(dev))
+        break;
+    return dev;
+}
+
 /// Bytes in use in DPDK's heaps.
 [[nodiscard]] inline std::size_t heap_in_use() {
     std::size_t used = 0;

@@ -4,13 +4,14 @@
 
 expect_killed.py HOW SECONDS COMMAND...
 
-HOW is "run": the drill has to end with 1, which is how it says that it saw something it must not see; or "tsan": it has to
-end with ThreadSanitizer's status and a report of a data race. Races are a matter of luck, so it is run again until SECONDS are
-over. Then the mutant has survived, which is a failure: also when the threads never met (the drill's status 2), for such runs
-prove nothing. Any other end is a failure at once.
+HOW is "run": the drill has to end with 1, which is how it says that it saw something it must not see; "tsan": it has to end
+with ThreadSanitizer's status and a report of a data race; or "crash": it has to end by SIGSEGV or SIGBUS. Races are a matter of
+luck, so it is run again until SECONDS are over. Then the mutant has survived, which is a failure: also when the threads never
+met (the drill's status 2), for such runs prove nothing. Any other end is a failure at once.
 """
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -34,7 +35,9 @@ def main(args):
             break
         if how == "tsan" and run.returncode == TSAN_STATUS and "data race" in run.stdout:
             break
-        if run.returncode == 0:
+        if how == "crash" and run.returncode in (-signal.SIGSEGV, -signal.SIGBUS):
+            break
+        if run.returncode == 0 or (how == "crash" and run.returncode == 1):
             survived += 1
         elif run.returncode == 2:
             never_met += 1

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Makes a mutated copy of a header of src/: mutate.py NAME SOURCE_DIR OUT_DIR.
+"""Makes a mutated copy of a file of src/: mutate.py NAME SOURCE_DIR OUT_DIR.
 
 Each mutant is one exact replacement. The old text must occur exactly once, so a mutant cannot silently fall behind the code.
-mutate.py --file NAME prints which header a mutant changes; --list prints the names.
+mutate.py --file NAME prints which file a mutant changes; --list prints the names.
 """
 
 import pathlib
@@ -22,8 +22,9 @@ COUNTED_ENTER = """\
 GUARD = "base/guard.h"
 RING = "base/ring.h"
 SELECTION = "base/selection.h"
+SHADOW = "abi/shadow.cpp"
 
-# name: (header, what is replaced, by what)
+# name: (file, what is replaced, by what)
 MUTANTS = {
     # What in-tree fail-safe does: look, and mark when it may be too late.
     "look_then_mark": (GUARD, ENTER, """\
@@ -74,6 +75,13 @@ MUTANTS = {
             ;
 """, """\
         word_.store(pack(change(unpack(old))), std::memory_order_release);
+"""),
+    # Nobody asks us before the driver of a sub-device takes it apart.
+    "shadow_not_cast": (SHADOW, "bool cast_shadow(rte_device &dev) noexcept {\n    try {\n", """\
+bool cast_shadow(rte_device &dev) noexcept {
+    try {
+        if (dev.bus != nullptr)
+            return true;
 """),
 }
 

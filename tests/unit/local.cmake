@@ -60,6 +60,6 @@ if(HOLDFAST_PRESET MATCHES "^(release|tsan)$")
 
     # Each mutant of the script has a test, in one of the two presets.
     add_test(NAME mutants_complete COMMAND ${HOLDFAST_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/support/mutants_complete.py
-        ${mutate} ${CMAKE_CURRENT_LIST_FILE})
+        ${mutate} ${CMAKE_CURRENT_LIST_FILE} ${CMAKE_CURRENT_SOURCE_DIR}/stress/local.cmake)
     set_tests_properties(mutants_complete PROPERTIES LABELS mutant)
 endif()
