@@ -193,6 +193,22 @@ std::optional<Probed> use_present(const rte_devargs &args, std::uint64_t owner, 
     return {};
 }
 
+/// The port of a device that was probed without our hearing of a complete one, or that somebody else owned faster.
+Probed of_an_unannounced_port(rte_device *dev, const rte_devargs &args, std::uint64_t owner, const char *owner_name) {
+    if (dev != nullptr) {
+        if (const PortId port = port_of(dev); port.valid())
+            return take_over(dev, port, args, owner, owner_name);
+        (void)detach(dev);
+    }
+    return {.status = {-ENODEV, "find a port on a probed device"}};
+}
+
+/// An application that heard of a port before it was ours takes it for its own (testpmd counts it, sets it up, forwards
+/// on it and closes it). For the application it is gone again. Nobody listens for us yet.
+void hide(PortId port) {
+    (void)rte_eth_dev_callback_process(&rte_eth_devices[port.raw()], RTE_ETH_EVENT_DESTROY, nullptr);
+}
+
 class RealBus final : public Bus {
   public:
     Probed probe(const std::string &devargs, std::uint64_t owner, const char *owner_name, Wait wait) override {
@@ -220,23 +236,26 @@ class RealBus final : public Bus {
             return {.status = {rc, "probe a device"}};
         }
         const PortId port = adoption.port();
-        if (!port.valid())
-            return {.status = {-ENODEV, "find a port on a probed device"}};
-        bool there = false;
-        Status s = while_still(vdev, [&] { // others may have removed it already
+        Probed made{.port = port};
+        const Status s = while_still(vdev, [&] { // others may have removed it already
             rte_device *dev = find_device(args.get().bus, args.get().name);
-            there = dev != nullptr && rte_eth_devices[port.raw()].device == dev && is_owned_by(port, owner);
-            if (there)
+            if (!port.valid()) {
+                made = of_an_unannounced_port(dev, args.get(), owner, owner_name);
+            } else if (dev != nullptr && rte_eth_devices[port.raw()].device == dev && is_owned_by(port, owner)) {
                 protect(*dev, owner_name);
+            } else {
+                adoption.give_up();
+                made = {.status = {-ENODEV, "keep a device that somebody else has removed"}};
+            }
         });
-        if (s.ok() && !there) {
-            adoption.give_up();
-            return {.status = {-ENODEV, "keep a device that somebody else has removed"}};
-        }
+        if (!s.ok() && !port.valid())
+            return {.status = s};
         if (!s.ok())
             HOLDFAST_LOG(WARNING, "%s: cannot %s, so %s is not protected from others", owner_name, s.what(),
                          args.get().name);
-        return {.port = port};
+        if (made.status.ok())
+            hide(made.port);
+        return made;
     }
 
     Status remove(PortId port, std::uint64_t owner, const rte_vdev_device *keep, Wait wait) override {

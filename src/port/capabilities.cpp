@@ -171,11 +171,6 @@ Fit fit(const rte_eth_conf &conf, std::uint16_t rx_queues, std::uint16_t tx_queu
         out.status = {-EINVAL, "use as many queues on a sub-device as the port has"};
         return out;
     }
-    // ethdev divides by these when a queue is set up.
-    if ((rx_queues != 0 && info.rx_desc_lim.nb_align == 0) || (tx_queues != 0 && info.tx_desc_lim.nb_align == 0)) {
-        out.status = {-EINVAL, "set up queues on a sub-device that gives 0 as the unit of its ring sizes"};
-        return out;
-    }
     const std::uint64_t rx_missing = conf.rxmode.offloads & ~info.rx_offload_capa;
     const std::uint64_t tx_missing = conf.txmode.offloads & ~info.tx_offload_capa;
     if ((rx_missing & kRxNeeded) != 0)

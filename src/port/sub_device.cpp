@@ -108,6 +108,9 @@ Status SubDevice::adopt(abi::Ethdev &ethdev, PortId port, bool used) {
     rte_eth_dev_info info{};
     if (const int rc = ethdev.info(port, info); rc != 0)
         return {rc, "ask a sub-device what it can do"};
+    // ethdev divides by these when a queue is set up. The port has to come up without such a one.
+    if (info.rx_desc_lim.nb_align == 0 || info.tx_desc_lim.nb_align == 0)
+        return {-EINVAL, "use a sub-device that gives 0 as the unit of its ring sizes"};
     rte_ether_addr mac{};
     if (const int rc = ethdev.mac(port, mac); rc != 0)
         return {rc, "ask a sub-device for its MAC address"};

@@ -22,7 +22,8 @@ class Prompt(unittest.TestCase):
             testpmd.eventually(lambda: xstat("sub0_plugins") == 2, "the return")
             before = xstat("sub0_tx_packets")
             testpmd.eventually(lambda: xstat("sub0_tx_packets") > before, "packets on the returned one")
-            self.assertEqual(xstat("switches"), 2)
+            # Back to the preferred one; on a busy machine the removal may have come before the port was started.
+            self.assertIn(xstat("switches"), (1, 2))
             testpmd.ask("stop")
             self.assertEqual(testpmd.quit(), 0)
 
@@ -55,7 +56,8 @@ class Prompt(unittest.TestCase):
             for command in (
                 "set promisc 0 off", "set allmulti 0 on", "mac_addr add 0 02:00:00:00:00:22", "mac_addr set 0 02:00:00:00:00:33",
                 "mcast_addr add 0 01:00:5e:00:00:01", "mac_addr remove 0 02:00:00:00:00:22", "vlan set filter on 0",
-                "rx_vlan add 64 0", "show port 0 rxq 0 desc 0 status", "set link-down port 0", "set link-up port 0",
+                "rx_vlan add 64 0", "show port 0 rxq 0 desc 0 status", "show port 0 txq 0 desc 0 status",
+                "show port 0 rxq 0 desc used count", "show rxq info 0 0", "show txq info 0 0", "set link-down port 0", "set link-up port 0",
                 "port 0 rxq 0 stop", "port 0 rxq 0 start",
             ):  # fmt: skip
                 answer = testpmd.ask(command)
@@ -100,7 +102,11 @@ class Prompt(unittest.TestCase):
         with Testpmd("net_null9") as testpmd:
             for _ in range(5):
                 answer = testpmd.ask(f"port attach net_holdfast0,dev(net_mayfly0,{GENERATE}),dev(net_null0)")
-                port = int(re.search(r"Port (\d+) is attached", answer)[1])
+                port = int(re.search(r"Port (\d+) is attached\. Now total ports is 2", answer)[1])
+                self.assertEqual(len(re.findall("is attached", answer)), 1, answer)
+                self.assertNotRegex(testpmd.ask("show port summary all"), "net_mayfly|net_null0")
+                self.assertNotRegex(testpmd.ask("port start all"), r"(?i)fail|error")
+                self.assertNotRegex(testpmd.ask("port stop all"), r"(?i)fail|error")
                 testpmd.ask(f"port start {port}")
                 self.assertIn("net_holdfast0", testpmd.ask("show port summary all"))
                 testpmd.ask(f"port stop {port}")

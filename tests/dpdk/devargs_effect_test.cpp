@@ -5,7 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <rte_bus.h>
 #include <rte_bus_vdev.h>
+#include <rte_dev.h>
+#include <rte_devargs.h>
 #include <rte_ethdev.h>
 
 #include <algorithm>
@@ -87,6 +90,27 @@ TEST_F(DevargsProbe, LongArgumentsOfASubDeviceArriveWhole) {
     ASSERT_EQ(port.rc(), 0);
     EXPECT_EQ(mac_of("net_mayfly0"), "02:00:00:00:00:2A");
     EXPECT_EQ(mac_of("net_holdfast0"), "02:00:00:00:00:2A");
+}
+
+// F13: one that waits on the bus is probed by EAL's general function, which sends it to secondary processes too.
+TEST_F(DevargsProbe, ArgumentsThatWouldReachASecondaryProcessCutAreRefusedWithTheReason) {
+    for (const bool fits : {true, false}) {
+        const std::string waiting = "net_mayfly0," + std::string("mac=02:00:00:00:00:2a");
+        ASSERT_EQ(rte_devargs_add(RTE_DEVTYPE_VIRTUAL, waiting.c_str()), 0);
+        ASSERT_EQ(rte_bus_scan(), 0);
+        const CapturedLog log;
+        const std::string args = waiting + (fits ? "" : ",size=" + std::string(128, '0') + "64");
+        const Port port("net_holdfast0", "dev(" + args + ")");
+        ASSERT_EQ(port.rc(), 0);
+        EXPECT_EQ(there("net_mayfly0"), fits);
+        EXPECT_EQ(log.lines_with("net_mayfly0 is not plugged in", "Argument list too long"), fits ? 0U : 1U)
+            << log.text();
+        if (!fits) { // only one that was probed can be taken off the bus
+            EXPECT_EQ(rte_dev_probe(waiting.c_str()), 0);
+            EXPECT_EQ(rte_eth_dev_close(port_of("net_mayfly0")), 0);
+            EXPECT_EQ(rte_vdev_uninit("net_mayfly0"), 0);
+        }
+    }
 }
 
 // F14

@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a sub-device, or somebody else, tells about it: too late, twice, or meant for another one. (FAULTS.md,
 // section 9.)
+#include "support/stub_driver.h"
 #include "support/virtual_port.h"
 
 #include <gtest/gtest.h>
 
-#include <ethdev_driver.h>
-#include <ethdev_vdev.h>
 #include <rte_bus_vdev.h>
 #include <rte_dev.h>
 #include <rte_ethdev.h>
-#include <rte_malloc.h>
 
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <cstring>
 #include <string>
+
+#include <linux/netlink.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 namespace holdfast::test {
 namespace {
@@ -110,6 +113,50 @@ TEST_F(HotplugEvents, TheApplicationsOwnCallbacksSurviveAVirtualPort) {
     EXPECT_EQ(rte_eth_dev_callback_unregister(RTE_ETH_ALL, RTE_ETH_EVENT_NEW, count, &news), 0);
 }
 
+// F100: the event socket is the application's, before us, beside us and after us.
+TEST_F(HotplugEvents, TheApplicationsOwnListeningForDeviceEventsWorksAroundAVirtualPort) {
+    const auto own_socket = [] {
+        const int fd = ::socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_KOBJECT_UEVENT);
+        sockaddr_nl address{};
+        address.nl_family = AF_NETLINK;
+        address.nl_groups = 1;
+        EXPECT_EQ(::bind(fd, reinterpret_cast<const sockaddr *>(&address), sizeof(address)), 0) << std::strerror(errno);
+        ::close(fd);
+    };
+    for (const bool monitor_first : {true, false}) {
+        SCOPED_TRACE(monitor_first);
+        Mayfly a, b;
+        if (monitor_first) {
+            ASSERT_EQ(rte_dev_event_monitor_start(), 0);
+        }
+        own_socket();
+        {
+            Vport port(devargs_of({&a, &b}, "hotplug_poll=5"));
+            ASSERT_EQ(port.up(pool()), 0);
+            if (!monitor_first) {
+                ASSERT_EQ(rte_dev_event_monitor_start(), 0);
+            }
+            own_socket();
+            a.unplug();
+            ASSERT_TRUE(eventually([&] { return port.state(0) == "absent"; }));
+            a.plug();
+            ASSERT_TRUE(eventually([&] { return port.joined(0); }));
+            if (monitor_first) {
+                ASSERT_EQ(rte_dev_event_monitor_stop(), 0);
+            }
+            b.unplug();
+            ASSERT_TRUE(eventually([&] { return port.state(1) == "absent"; }));
+            b.plug();
+            ASSERT_TRUE(eventually([&] { return port.joined(1); }));
+            EXPECT_EQ(send(port), 1);
+        }
+        own_socket();
+        if (!monitor_first) {
+            EXPECT_EQ(rte_dev_event_monitor_stop(), 0);
+        }
+    }
+}
+
 // F102
 TEST_F(HotplugEvents, DoubledAndSwappedEventsEndInTheStateThatTheSystemIsIn) {
     Mayfly a, b;
@@ -163,62 +210,16 @@ TEST_F(HotplugEvents, ASubDeviceThatSomebodyElseClosesIsForgottenAndComesBack) {
 }
 
 // F105: a device with two ports, the first of which is a sub-device.
-constexpr const char *kTwin = "holdfast_twin";
-constexpr int kTwinPorts = 2;
-
-int twin_ok(rte_eth_dev *) {
-    return 0;
-}
-int twin_info(rte_eth_dev *, rte_eth_dev_info *info) {
-    info->max_rx_queues = info->max_tx_queues = 1;
-    info->max_rx_pktlen = 1518;
-    info->max_mac_addrs = 1;
-    return 0;
-}
-int twin_probe(rte_vdev_device *vdev) {
-    static const eth_dev_ops ops = [] {
-        eth_dev_ops o{};
-        o.dev_configure = o.dev_start = o.dev_stop = o.dev_close = &twin_ok;
-        o.dev_infos_get = &twin_info;
-        return o;
-    }();
-    for (int i = 0; i < kTwinPorts; i++) {
-        rte_eth_dev *dev =
-            rte_eth_dev_allocate((std::string(rte_dev_name(&vdev->device)) + "_" + std::to_string(i)).c_str());
-        if (dev == nullptr)
-            return -ENOMEM;
-        dev->device = &vdev->device;
-        dev->dev_ops = &ops;
-        dev->data->mac_addrs = static_cast<rte_ether_addr *>(rte_zmalloc("twin", sizeof(rte_ether_addr), 0));
-        dev->data->mac_addrs[0] = {{2, 0, 0, 0, 1, static_cast<std::uint8_t>(i)}};
-        rte_eth_dev_probing_finish(dev);
-    }
-    return 0;
-}
-int twin_remove(rte_vdev_device *vdev) {
-    for (int i = 0; i < kTwinPorts; i++)
-        if (rte_eth_dev *dev =
-                rte_eth_dev_allocated((std::string(rte_dev_name(&vdev->device)) + "_" + std::to_string(i)).c_str());
-            dev != nullptr)
-            (void)rte_eth_dev_release_port(dev);
-    return 0;
-}
-
 TEST_F(HotplugEvents, OfADeviceWithTwoPortsTheFirstIsTakenAndTheOtherLivesOn) {
-    rte_vdev_driver driver{};
-    driver.driver.name = kTwin;
-    driver.probe = &twin_probe;
-    driver.remove = &twin_remove;
-    rte_vdev_register(&driver);
-    const std::string name = std::string(kTwin) + "0";
+    const StubDriver driver("holdfast_twin", {.ports = 2});
+    const std::string name = driver.device();
     std::uint16_t second = 0;
     {
         Mayfly m;
         Vport port("dev(" + name + ")," + m.dev());
         ASSERT_EQ(port.rc(), 0);
-        std::uint16_t first = 0;
-        ASSERT_EQ(rte_eth_dev_get_port_by_name((name + "_0").c_str(), &first), 0);
-        ASSERT_EQ(rte_eth_dev_get_port_by_name((name + "_1").c_str(), &second), 0);
+        const std::uint16_t first = StubDriver::port(name, 0);
+        second = StubDriver::port(name, 1);
         EXPECT_EQ(port.sub(0).port, PortId{first});
         rte_eth_dev_owner owner{};
         ASSERT_EQ(rte_eth_dev_owner_get(second, &owner), 0);
@@ -230,7 +231,6 @@ TEST_F(HotplugEvents, OfADeviceWithTwoPortsTheFirstIsTakenAndTheOtherLivesOn) {
     EXPECT_NE(rte_eth_dev_is_valid_port(second), 0);
     EXPECT_EQ(rte_vdev_uninit(name.c_str()), 0);
     EXPECT_EQ(rte_eth_dev_is_valid_port(second), 0);
-    rte_vdev_unregister(&driver);
 }
 
 } // namespace

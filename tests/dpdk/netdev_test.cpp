@@ -197,6 +197,37 @@ TEST_F(Netdev, AnInterfaceThatIsNotThereIsWaitedForWithoutAProbe) {
     EXPECT_TRUE(eventually([&] { return port.link().link_status == RTE_ETH_LINK_UP; }));
 }
 
+// F101: an interface gets its name, and its MAC, some time after it has come.
+TEST_F(Netdev, AnInterfaceThatComesUnderOtherNamesJoinsWhenItHasItsOwnAndStaysWhenItIsRenamed) {
+    const Veth veth;
+    veth.remove();
+    Vport port("hotplug_poll=10," + af_packet(veth));
+    ASSERT_EQ(port.up(pool()), 0);
+    const auto rename = [](const std::string &from, const std::string &to) {
+        ip("link set " + from + " down");
+        ip("link set " + from + " name " + to);
+        ip("link set " + to + " up");
+    };
+    const std::string first = unique("x"), second = unique("x");
+    ip("link add " + first + " type veth peer name " + veth.peer());
+    ip("link set " + veth.peer() + " up");
+    rename(first, second);
+    EXPECT_TRUE(always([&] { return port.sub(0).reason == "no such device"; }, 50ms));
+    ip("link set " + second + " address 02:00:00:00:00:77");
+    rename(second, veth.name());
+    ASSERT_TRUE(eventually([&] { return port.joined(0); })) << port.sub(0).reason;
+    const Peer peer(veth.peer());
+    const auto carries = [&] { return send_frames(port, 4) == 4 && peer.receive(4, 100) == 4; };
+    EXPECT_TRUE(eventually(carries));
+    // In use, another name makes it no other device.
+    rename(veth.name(), second);
+    EXPECT_TRUE(eventually(carries));
+    EXPECT_EQ(port.sub(0).removals, 0U);
+    rename(second, veth.name());
+    EXPECT_TRUE(eventually(carries));
+    EXPECT_TRUE(port.joined(0));
+}
+
 // Applications ask for allmulticast, which net_af_packet lacks, and set all they have on each restart.
 TEST_F(Netdev, EverySettingWorksOverAMixOfDrivers) {
     const Veth veth;

@@ -134,6 +134,17 @@ TEST_F(Stats, EachQueueHasItsOwnCounters) {
         EXPECT_EQ(x.at("tx_q" + std::to_string(q) + "_bytes"), expected * 60);
     }
     EXPECT_EQ(x.at("tx_good_packets"), 20U);
+    // And they stay when a sub-device goes, and go on when it is back.
+    b.unplug();
+    ASSERT_TRUE(eventually([&] { return port.state(1) == "absent"; }));
+    b.plug();
+    ASSERT_TRUE(eventually([&] { return port.joined(1); }));
+    ASSERT_TRUE(port.switch_to(1).ok());
+    ASSERT_EQ(send(port, 5, 3), 5);
+    const auto later = xstats(port);
+    EXPECT_EQ(later.at("rx_q3_packets"), 14U);
+    EXPECT_EQ(later.at("tx_q3_packets"), 19U);
+    EXPECT_EQ(later.at("tx_q2_packets"), 3U);
 }
 
 TEST_F(Stats, ExtendedCountersNameEachSubDeviceAndTheSwitches) {

@@ -8,8 +8,10 @@
 #include <rte_ethdev.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <thread>
 #include <vector>
 
 namespace holdfast::test {
@@ -166,6 +168,42 @@ TEST_F(TrafficRemoval, StopUnderLoadAndStartAgain) {
         ASSERT_EQ(port.start(), 0);
     }
     expect_no_late_access({&a, &b});
+}
+
+// F53
+TEST_F(TrafficRemoval, TwoThreadsOnTwoQueuesGetTheirPacketsThoughOneSubDeviceIsSilentAndTheOtherLeaves) {
+    Mayfly silent, busy("mode=generate");
+    Vport port(devargs_of({&silent, &busy}, "hotplug_poll=5"));
+    ASSERT_EQ(port.up(pool(), {.rx_queues = 2, .tx_queues = 2, .conf = {}}), 0);
+    ASSERT_TRUE(eventually([&] { return port.joined(1); }));
+    std::atomic<bool> stop{false};
+    std::array<std::atomic<std::uint64_t>, 2> got{}, polls{};
+    std::vector<std::thread> lcores;
+    for (std::uint16_t q = 0; q < 2; q++)
+        lcores.emplace_back([&, q] {
+            while (!stop.load()) {
+                got.at(q) += receive(port, 4, q);
+                polls.at(q)++;
+            }
+        });
+    const auto moves = [&](std::array<std::atomic<std::uint64_t>, 2> &count) {
+        const std::array<std::uint64_t, 2> before{count[0].load(), count[1].load()};
+        return eventually([&] { return count[0] != before[0] && count[1] != before[1]; });
+    };
+    for (int i = 0; i < 10; i++) {
+        EXPECT_TRUE(moves(got)) << "with both, round " << i;
+        busy.unplug();
+        ASSERT_TRUE(eventually([&] { return port.state(1) == "absent"; }));
+        EXPECT_TRUE(moves(polls)) << "with the silent one, round " << i;
+        busy.plug();
+        ASSERT_TRUE(eventually([&] { return port.joined(1); }));
+    }
+    silent.unplug();
+    EXPECT_TRUE(moves(got)) << "without the silent one";
+    stop.store(true);
+    for (std::thread &t : lcores)
+        t.join();
+    expect_no_late_access({&silent, &busy});
 }
 
 } // namespace

@@ -228,14 +228,6 @@ TEST(Fit, RefusesASubDeviceWithoutWhatTheApplicationReliesOn) {
     EXPECT_TRUE(fit({}, 1, 3, few).status.ok());
 }
 
-// FAULTS F46, 550e8d6d34: ethdev divides by nb_align at queue set-up.
-TEST(Fit, RefusesASubDeviceOnWhichQueueSetUpWouldDivideByZero) {
-    rte_eth_dev_info info = nic();
-    info.tx_desc_lim.nb_align = 0;
-    EXPECT_EQ(fit({}, 1, 1, info).status.code(), -EINVAL);
-    EXPECT_TRUE(fit({}, 1, 0, info).status.ok()) << "no Tx queue, no division";
-}
-
 TEST(Capabilities, OneSubDeviceWithoutATableOrWithAShortKeyTakesThemFromThePort) {
     rte_eth_dev_info full = nic(), bare = nic();
     full.reta_size = 128;

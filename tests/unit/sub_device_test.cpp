@@ -90,6 +90,18 @@ TEST_F(SubDeviceTest, AdoptThatFailsLeavesItAbsent) {
     EXPECT_EQ(sub_.state(), State::kProbed);
 }
 
+// FAULTS F46, 550e8d6d34: ethdev divides by nb_align at queue set-up.
+TEST_F(SubDeviceTest, OneOnWhichAQueueSetUpWouldDivideByZeroIsNotTaken) {
+    for (rte_eth_desc_lim *limits : {&nic().info.rx_desc_lim, &nic().info.tx_desc_lim}) {
+        const std::uint16_t unit = limits->nb_align;
+        limits->nb_align = 0;
+        EXPECT_EQ(sub_.adopt(ethdev_, kPort).code(), -EINVAL);
+        EXPECT_EQ(sub_.state(), State::kAbsent);
+        limits->nb_align = unit;
+    }
+    adopt(sub_);
+}
+
 TEST_F(SubDeviceTest, ADeviceThatWentBeforeAnybodyListenedIsLost) {
     nic().removed = true;
     adopt(sub_);
