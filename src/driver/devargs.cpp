@@ -3,6 +3,7 @@
 
 #include "base/ids.h"
 #include "port/config.h"
+#include "port/device_text.h"
 
 #include <algorithm>
 #include <array>
@@ -15,180 +16,275 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <variant>
 
 namespace holdfast {
-namespace {
 
-constexpr std::uint64_t kLongestPoll = 24ULL * 60 * 60 * 1000; // a day, in ms
-constexpr std::size_t kLongestName = 63; // EAL cuts or refuses longer ones, after we began to probe
-
-using Error = std::optional<std::string>;
-
-/// One item of the list and where it stands.
-struct Item {
-    std::string_view text;
-    std::size_t at = 0; ///< from 0
-};
-
-std::string complain(const Item &part, std::string_view why) {
+std::string complain(std::string_view part, std::size_t at, std::string_view why) {
     std::string out = "\"";
-    for (const char c : part.text.substr(0, 80))
+    for (const char c : part.substr(0, 80))
         out += static_cast<unsigned char>(c) < ' ' ? '?' : c; // it goes into one line of a log
-    out.append(part.text.size() > 80 ? "...\"" : "\"");
-    out.append(" at character ").append(std::to_string(part.at + 1)).append(": ").append(why);
+    out.append(part.size() > 80 ? "...\"" : "\"");
+    out.append(" at character ").append(std::to_string(at)).append(": ").append(why);
     return out;
 }
 
-/// Length of the item that begins `rest`: up to a comma outside of all parentheses. npos: a parenthesis is not closed;
-/// `stray` tells of one that was never opened.
-std::size_t item_length(std::string_view rest, bool &stray) {
+namespace {
+
+constexpr std::uint64_t kLongestPoll = 24ULL * 60 * 60 * 1000; // a day, in ms
+constexpr std::uint64_t kLongestTimeout = 10ULL * 60 * 1000;   // 10 minutes: a probe waits for the first answer
+constexpr int kLastStream = 2;                                 // descriptors 0 to 2 are the process's standard streams
+constexpr std::size_t kNone = std::string_view::npos;
+
+using Error = std::optional<std::string>;
+
+/// A part of the text and where it stands.
+struct Part {
+    std::string_view text;
+    std::size_t at = 0; ///< from 0
+
+    [[nodiscard]] Part from(std::size_t offset, std::size_t count = kNone) const {
+        return {text.substr(offset, count), at + offset};
+    }
+};
+
+std::string complain(const Part &part, std::string_view why) {
+    return holdfast::complain(part.text, part.at + 1, why);
+}
+
+/// How far the item that begins a text reaches, and where its first parenthesis is closed.
+struct Extent {
+    std::size_t length = 0;
+    std::size_t close = kNone;
+    const char *fault = nullptr; ///< then [fault_at, length) is the faulty part
+    std::size_t fault_at = 0;
+};
+
+/// Steps over what the shell quotes, so that a parenthesis in it does not count.
+class ShellQuotes {
+  public:
+    /// Is the character at `i` quoted, or does it quote? May move `i` on to the last character that it quotes.
+    bool covers(std::string_view text, std::size_t &i) {
+        const char c = text[i];
+        if (c == '\\' && quote_ != '\'') {
+            i += i + 1 < text.size() ? 1 : 0;
+            return true;
+        }
+        if (quote_ == '\0' && (c == '\'' || c == '"')) {
+            quote_ = c;
+            opened_ = i;
+            return true;
+        }
+        const bool inside = quote_ != '\0';
+        if (c == quote_)
+            quote_ = '\0';
+        return inside;
+    }
+    [[nodiscard]] bool open() const noexcept { return quote_ != '\0'; }
+    [[nodiscard]] std::size_t opened() const noexcept { return opened_; }
+
+  private:
+    char quote_ = '\0';
+    std::size_t opened_ = 0;
+};
+
+constexpr std::string_view kExec = "exec";
+
+Extent measure(std::string_view rest) {
+    Extent out;
+    ShellQuotes quotes;
+    const bool command = rest.starts_with("exec(");
     std::size_t depth = 0;
     for (std::size_t i = 0; i < rest.size(); i++) {
-        if (rest[i] == '(')
+        if (command && i >= kExec.size() && out.close == kNone && quotes.covers(rest, i))
+            continue;
+        if (rest[i] == '(') {
             depth++;
-        else if (rest[i] == ')' && depth-- == 0) {
-            stray = true;
-            return i + 1;
-        } else if (rest[i] == ',' && depth == 0)
-            return i;
-    }
-    return depth == 0 ? rest.size() : std::string_view::npos;
-}
-
-std::string_view device_name(std::string_view devargs) {
-    return devargs.substr(0, devargs.find(','));
-}
-
-/// A name without what EAL lets one leave out or add: the bus in front, the PCI domain 0000, capitals in a PCI address.
-std::string canonical(std::string_view name) {
-    for (const std::string_view bus : {"vdev:", "pci:"})
-        if (name.starts_with(bus)) {
-            name.remove_prefix(bus.size());
-            break;
+        } else if (rest[i] == ')' && depth == 0) {
+            return {.length = i + 1, .fault = "closes a parenthesis that was not opened"};
+        } else if (rest[i] == ')') {
+            if (--depth == 0 && out.close == kNone)
+                out.close = i;
+        } else if (rest[i] == ',' && depth == 0) {
+            out.length = i;
+            return out;
         }
-    std::string out(name);
-    if (out.empty() || out.find_first_not_of("0123456789abcdefABCDEF:.") != std::string::npos)
-        return out;
-    std::transform(out.begin(), out.end(), out.begin(),
-                   [](char c) { return c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c; });
-    return std::count(out.begin(), out.end(), ':') == 1 ? "0000:" + out : out;
+    }
+    out.length = rest.size();
+    if (quotes.open()) {
+        out.fault = "a quote is not closed";
+        out.fault_at = quotes.opened();
+    } else if (depth != 0) {
+        out.fault = "a parenthesis is not closed";
+    }
+    return out;
 }
 
-Error read_dev(const Item &item, std::string_view inner, Config &config) {
-    const Item part{inner, item.at + 4};
-    const std::string_view name = device_name(inner);
-    if (name.empty())
-        return complain(item, "names no device");
-    if (std::any_of(inner.begin(), inner.end(), [](char c) { return static_cast<unsigned char>(c) <= ' '; }))
-        return complain(part, "a device's arguments have no blanks");
-    // Anywhere in it: EAL takes a bus name in front, with any character after it.
-    if (name.find("net_holdfast") != std::string_view::npos)
-        return complain(part, "a Holdfast port cannot be a sub-device");
-    // "bus=vdev,name=..." would be a second way to write every name, one that hides doubles and loops.
-    // So would "vdev,..." be: EAL takes any character between a bus and a name.
-    if (name.find('=') != std::string_view::npos || name == "vdev")
-        return complain(part, "begins with no device name");
-    if (name.size() > kLongestName)
-        return complain(part, "a device name has at most " + std::to_string(kLongestName) + " characters");
-    if (std::any_of(config.devices.begin(), config.devices.end(),
-                    [&](const std::string &d) { return canonical(device_name(d)) == canonical(name); }))
-        return complain(part, "this device is named twice");
+Error add_source(const Part &item, Source source, Config &config) {
     if (config.devices.size() == kMaxSubDevices)
         return complain(item,
                         "one sub-device more than " + std::to_string(kMaxSubDevices) + ", the most a port can have");
-    config.devices.emplace_back(inner);
+    config.devices.push_back(std::move(source));
     return {};
 }
 
-Error read_mac(const Item &item, std::string_view text, Config &config) {
-    const Item part{text, item.at + (item.text.size() - text.size())};
+Error read_dev(const Part &item, const Part &inner, Config &config) {
+    if (device_name(inner.text).empty())
+        return complain(item, "names no device");
+    if (const char *fault = fault_in_device(inner.text); fault != nullptr)
+        return complain(inner, fault);
+    for (const Source &other : config.devices)
+        if (const auto *fixed = std::get_if<FixedDevice>(&other);
+            fixed != nullptr && same_device(fixed->devargs, inner.text))
+            return complain(inner, "this device is named twice");
+    return add_source(item, FixedDevice{std::string(inner.text)}, config);
+}
+
+/// What the shell gets: commas are blanks, as net_failsafe has it, and "\," is how to write a comma.
+std::string shell_command(std::string_view text) {
+    std::string out;
+    for (std::size_t i = 0; i < text.size(); i++) {
+        if (text[i] == '\\' && i + 1 < text.size()) {
+            i++;
+            out.append(text[i] == ',' ? "" : "\\").push_back(text[i]);
+        } else {
+            out.push_back(text[i] == ',' ? ' ' : text[i]);
+        }
+    }
+    return out;
+}
+
+Error read_exec(const Part &item, const Part &inner, Config &config) {
+    if (const std::size_t nul = inner.text.find('\0'); nul != kNone)
+        return complain(inner.from(nul, 1), "a command has no NUL character");
+    std::string command = shell_command(inner.text);
+    if (command.find_first_not_of(" \t\n") == kNone)
+        return complain(item, "names no command");
+    return add_source(item, CommandSource{std::move(command)}, config);
+}
+
+Error read_fd(const Part &item, const Part &inner, Config &config) {
+    const Part number = inner.from(0, inner.text.find(','));
+    const bool forced = number.text.size() < inner.text.size();
+    if (const Part rest = inner.from(number.text.size()); forced && rest.text != ",force")
+        return complain(rest.from(1), "what may follow the number is \"force\"");
+    int fd = -1;
+    const char *end = number.text.data() + number.text.size();
+    const auto [stop, ec] = std::from_chars(number.text.data(), end, fd);
+    // A leading 0 would mean an octal number to net_failsafe.
+    if (ec != std::errc{} || stop != end || fd < 0 || (number.text.size() > 1 && number.text.front() == '0'))
+        return complain(number, "is no descriptor: fd() takes a decimal number");
+    if (fd <= kLastStream && !forced)
+        return complain(number, "descriptors 0 to 2 are the process's standard streams; fd(N,force) takes one for all "
+                                "that");
+    for (const Source &other : config.devices)
+        if (const auto *descriptor = std::get_if<DescriptorSource>(&other);
+            descriptor != nullptr && descriptor->fd == fd)
+            return complain(number, "this descriptor is given twice");
+    return add_source(item, DescriptorSource{.fd = fd, .forced = forced, .at = number.at + 1}, config);
+}
+
+Error read_mac(const Part &item, const Part &value, Config &config) {
     if (config.mac)
         return complain(item, "mac= is given twice");
     std::array<std::uint8_t, 6> mac{};
-    bool good = text.size() == 3 * mac.size() - 1;
+    bool good = value.text.size() == 3 * mac.size() - 1;
     for (std::size_t i = 0; good && i < mac.size(); i++) {
-        const char *digits = text.data() + 3 * i;
+        const char *digits = value.text.data() + 3 * i;
         const auto [end, ec] = std::from_chars(digits, digits + 2, mac[i], 16);
         good = ec == std::errc{} && end == digits + 2 && (i + 1 == mac.size() || digits[2] == ':');
     }
     if (!good)
-        return complain(part, "is no MAC address (XX:XX:XX:XX:XX:XX)");
+        return complain(value, "is no MAC address (XX:XX:XX:XX:XX:XX)");
     if ((mac[0] & 1U) != 0)
-        return complain(part, "a port's own MAC address cannot be a multicast one");
+        return complain(value, "a port's own MAC address cannot be a multicast one");
     if (std::all_of(mac.begin(), mac.end(), [](std::uint8_t b) { return b == 0; }))
-        return complain(part, "a port's own MAC address cannot be all zero");
+        return complain(value, "a port's own MAC address cannot be all zero");
     config.mac = mac;
     return {};
 }
 
-Error read_poll(const Item &item, std::string_view text, bool &given, Config &config) {
-    const Item part{text, item.at + (item.text.size() - text.size())};
-    if (std::exchange(given, true))
-        return complain(item, "hotplug_poll= is given twice");
+/// A key whose value is a number of milliseconds.
+struct Duration {
+    std::string_view key; ///< with its "="
+    std::uint64_t most;
+    std::chrono::milliseconds Config::*where;
+    bool given = false;
+};
+
+Error read_duration(const Part &item, Duration &which, Config &config) {
+    const Part value = item.from(which.key.size());
+    if (std::exchange(which.given, true))
+        return complain(item, std::string(which.key) + " is given twice");
     std::uint64_t ms = 0;
-    const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), ms);
-    if (ec != std::errc{} || end != text.data() + text.size() || ms == 0 || ms > kLongestPoll)
-        return complain(part, "hotplug_poll= takes milliseconds, from 1 to " + std::to_string(kLongestPoll));
-    config.hotplug_poll = std::chrono::milliseconds(ms);
+    const char *end = value.text.data() + value.text.size();
+    const auto [stop, ec] = std::from_chars(value.text.data(), end, ms);
+    if (ec != std::errc{} || stop != end || ms == 0 || ms > which.most)
+        return complain(value, std::string(which.key) + " takes milliseconds, from 1 to " + std::to_string(which.most));
+    config.*which.where = std::chrono::milliseconds(ms);
     return {};
 }
 
-/// The inside of `name(...)`, if the item is that and nothing more: "dev(a)dev(b)" lacks a comma. The item's
-/// parentheses are balanced.
-std::optional<std::string_view> call(std::string_view item, std::string_view name) {
-    if (!item.starts_with(name) || !item.substr(name.size()).starts_with('('))
+/// Reads one port's devargs, item by item.
+class Parser {
+  public:
+    Error read(std::string_view text) {
+        for (std::size_t at = 0; !text.empty();) {
+            const Part rest{text.substr(at), at};
+            const Extent extent = measure(rest.text);
+            if (extent.fault != nullptr)
+                return complain(rest.from(extent.fault_at, extent.length - extent.fault_at), extent.fault);
+            if (Error e = read_item(rest.from(0, extent.length), extent.close))
+                return e;
+            at += extent.length;
+            if (at == text.size())
+                break;
+            at++; // the comma; what follows it, if only an empty item, is read as an item
+        }
+        if (config_.devices.empty())
+            return complain({text, 0}, "no sub-device: at least one dev(...), exec(...) or fd(...) is needed");
         return {};
-    const std::string_view rest = item.substr(name.size());
-    std::size_t depth = 0;
-    for (std::size_t i = 0; i < rest.size(); i++) {
-        if (rest[i] == '(')
-            depth++;
-        else if (rest[i] == ')' && --depth == 0)
-            return i + 1 == rest.size() ? std::optional(rest.substr(1, i - 1)) : std::nullopt;
     }
-    return {};
-}
+    Config &config() noexcept { return config_; }
 
-Error read_item(const Item &item, bool &poll_given, Config &config) {
-    if (item.text.empty())
-        return complain(item, "an item is empty");
-    if (const auto inner = call(item.text, "dev"))
-        return read_dev(item, *inner, config);
-    if (call(item.text, "exec") || call(item.text, "fd"))
-        return complain(item, "exec(...) and fd(...) are not supported by this version");
-    constexpr std::string_view kMac = "mac=";
-    constexpr std::string_view kPoll = "hotplug_poll=";
-    if (item.text.starts_with(kMac))
-        return read_mac(item, item.text.substr(kMac.size()), config);
-    if (item.text.starts_with(kPoll))
-        return read_poll(item, item.text.substr(kPoll.size()), poll_given, config);
-    return complain(item, "is none of dev(...), mac=..., hotplug_poll=...");
-}
+  private:
+    Error read_item(const Part &item, std::size_t close) {
+        if (item.text.empty())
+            return complain(item, "an item is empty");
+        // "dev(a)dev(b)" lacks a comma, so the first parenthesis has to be closed by the last character.
+        if (close + 1 == item.text.size()) {
+            const std::size_t open = item.text.find('(');
+            const std::string_view name = item.text.substr(0, open);
+            const Part inner = item.from(open + 1, close - open - 1);
+            if (name == "dev")
+                return read_dev(item, inner, config_);
+            if (name == kExec)
+                return read_exec(item, inner, config_);
+            if (name == "fd")
+                return read_fd(item, inner, config_);
+        }
+        constexpr std::string_view kMac = "mac=";
+        if (item.text.starts_with(kMac))
+            return read_mac(item, item.from(kMac.size()), config_);
+        for (Duration &d : durations_)
+            if (item.text.starts_with(d.key))
+                return read_duration(item, d, config_);
+        return complain(item, "is none of dev(...), exec(...), fd(...), mac=..., hotplug_poll=..., exec_timeout=...");
+    }
+
+    Config config_;
+    std::array<Duration, 2> durations_{{{"hotplug_poll=", kLongestPoll, &Config::hotplug_poll},
+                                        {"exec_timeout=", kLongestTimeout, &Config::exec_timeout}}};
+};
 
 } // namespace
 
 std::optional<std::string> parse_devargs(std::string_view text, Config &out) {
-    Config config;
-    bool poll_given = false;
-    for (std::size_t at = 0; !text.empty();) {
-        const std::string_view rest = text.substr(at);
-        bool stray = false;
-        const std::size_t length = item_length(rest, stray);
-        if (length == std::string_view::npos)
-            return complain({rest, at}, "a parenthesis is not closed");
-        if (stray)
-            return complain({rest.substr(0, length), at}, "closes a parenthesis that was not opened");
-        if (Error e = read_item({rest.substr(0, length), at}, poll_given, config))
-            return e;
-        at += length;
-        if (at == text.size())
-            break;
-        at++; // the comma; what follows it, if only an empty item, is read as an item
-    }
-    if (config.devices.empty())
-        return "no sub-device: at least one dev(...) is needed";
-    out = std::move(config);
-    return {};
+    Parser parser;
+    Error error = parser.read(text);
+    if (!error)
+        out = std::move(parser.config());
+    return error;
 }
 
 } // namespace holdfast

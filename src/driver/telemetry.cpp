@@ -113,6 +113,8 @@ rte_tel_data *describe(const VirtualPort::SubInfo &sub, std::size_t index) {
     rte_tel_data_add_dict_int(out, "index", static_cast<std::int64_t>(index));
     add_text(out, "devargs", sub.devargs);
     add_text(out, "name", sub.devargs.substr(0, sub.devargs.find(',')));
+    if (!sub.source.empty())
+        add_text(out, "source", sub.source);
     add_text(out, "state", sub.state);
     rte_tel_data_add_dict_int(out, "wanted", sub.wanted ? 1 : 0);
     rte_tel_data_add_dict_int(out, "active", sub.active ? 1 : 0);

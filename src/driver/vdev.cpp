@@ -11,8 +11,10 @@
 #include "driver/ops.h"
 #include "driver/telemetry.h"
 #include "hotplug/host_thread.h"
+#include "hotplug/line_reader.h"
 #include "port/capabilities.h"
 #include "port/config.h"
+#include "port/device_source.h"
 #include "port/virtual_port.h"
 
 #include <ethdev_vdev.h>
@@ -28,6 +30,8 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
+#include <vector>
 
 namespace holdfast {
 namespace {
@@ -59,6 +63,15 @@ Status check_once(rte_eth_dev &dev, const rte_vdev_device &vdev) {
     return good ? s : Status{s.code(), "use this DPDK; build the driver against the version that runs"};
 }
 
+/// What is wrong with the descriptors that the devargs name; nothing if they can be read.
+std::optional<std::string> fault_in_descriptors(const Config &config) {
+    for (const Source &source : config.devices)
+        if (const auto *descriptor = std::get_if<DescriptorSource>(&source))
+            if (const char *fault = LineReader::fault_in(descriptor->fd); fault != nullptr)
+                return complain(std::to_string(descriptor->fd), descriptor->at, fault);
+    return {};
+}
+
 Status create(rte_vdev_device &vdev, Config config) {
     rte_eth_dev *dev = rte_eth_dev_allocate(name_of(vdev));
     if (dev == nullptr)
@@ -80,7 +93,11 @@ Status create(rte_vdev_device &vdev, Config config) {
     if (dev->data->mac_addrs == nullptr)
         return {-ENOMEM, "get memory for MAC addresses"};
 
-    auto port = std::make_unique<VirtualPort>(*dev, std::move(config), abi::real_ethdev(), abi::real_bus(), host);
+    std::vector<std::unique_ptr<DeviceSource>> sources;
+    if (Status s = host.make_sources(config, sources); !s.ok())
+        return s;
+    auto port = std::make_unique<VirtualPort>(*dev, std::move(config), abi::real_ethdev(), abi::real_bus(), host,
+                                              std::move(sources));
     dev->process_private = port.get();
     install(*dev);
     if (Status s = port->begin(); !s.ok()) {
@@ -102,8 +119,11 @@ int probe(rte_vdev_device *vdev) noexcept {
         } else {
             const rte_devargs *given = rte_dev_devargs(&vdev->device);
             Config config;
-            if (const std::optional<std::string> wrong =
-                    parse_devargs(given != nullptr && given->args != nullptr ? given->args : "", config)) {
+            std::optional<std::string> wrong =
+                parse_devargs(given != nullptr && given->args != nullptr ? given->args : "", config);
+            if (!wrong)
+                wrong = fault_in_descriptors(config);
+            if (wrong) {
                 HOLDFAST_LOG(ERR, "%s: cannot read the arguments: %s", name_of(*vdev), wrong->c_str());
                 return -EINVAL;
             }
@@ -165,7 +185,8 @@ rte_vdev_driver g_driver = [] {
 
 // What dpdk-pmdinfo.py looks for in the module's read-only data.
 [[gnu::used]] const char kPmdInfo[] =
-    "PMD_INFO_STRING= {\"name\" : \"net_holdfast\", \"params\" : \"dev(<devargs>) mac=<mac> hotplug_poll=<ms>\", "
+    "PMD_INFO_STRING= {\"name\" : \"net_holdfast\", \"params\" : \"dev(<devargs>) exec(<command>) fd(<number>[,force]) "
+    "mac=<mac> hotplug_poll=<ms> exec_timeout=<ms>\", "
     "\"kmod\" : \"\", \"pci_ids\" : []}";
 
 } // namespace

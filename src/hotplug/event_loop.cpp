@@ -7,6 +7,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <vector>
+
+#include <poll.h>
 
 namespace holdfast {
 namespace {
@@ -29,10 +32,14 @@ void EventLoop::listen() {
 
 void EventLoop::loop() {
     auto next = Clock::time_point::max();
+    std::vector<pollfd> fds;
     for (;;) {
-        const bool heard = wait(next, netdevs_.fd());
+        fds.assign(1, {.fd = netdevs_.fd(), .events = POLLIN, .revents = 0});
+        sources_.add_to(fds);
+        wait(next, fds);
         if (stopping())
-            return;
+            break;
+        const bool heard = fds.front().revents != 0;
         bool look = netdevs_.fd() < 0;
         if (heard)
             look = netdevs_.read([this](unsigned index) {
@@ -40,10 +47,11 @@ void EventLoop::loop() {
             }) == NetdevWatch::Heard::kMissed;
         if (look)
             each(registry_, [](VirtualPort &port) { port.check_netdevs(); });
-        next = refresh_links();
+        next = std::min(refresh_links(), sources_.step());
         if (netdevs_.fd() < 0)
             next = std::min(next, Clock::now() + kNetdevPoll);
     }
+    sources_.stop();
 }
 
 Clock::time_point EventLoop::refresh_links() {

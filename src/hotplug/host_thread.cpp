@@ -5,6 +5,8 @@
 #include "abi/log.h"
 #include "base/ids.h"
 #include "base/result.h"
+#include "port/config.h"
+#include "port/device_source.h"
 #include "port/virtual_port.h"
 
 #include <rte_errno.h>
@@ -12,8 +14,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
+
+#include <poll.h>
 
 namespace holdfast {
 namespace {
@@ -45,6 +51,16 @@ void HostThread::wake() noexcept {
     events_.wake(); // what makes a port take steps may also change its link
 }
 
+Status HostThread::make_sources(const Config &config, std::vector<std::unique_ptr<DeviceSource>> &out) {
+    for (const Source &source : config.devices) {
+        std::unique_ptr<DeviceSource> made;
+        if (Status s = events_.sources().make(source, config.exec_timeout, made); !s.ok())
+            return s;
+        out.push_back(std::move(made));
+    }
+    return {};
+}
+
 void HostThread::add(VirtualPort &port) {
     registry_.add(port);
     wake();
@@ -62,8 +78,9 @@ void HostThread::take(std::vector<Orphan> orphans) {
 
 void HostThread::loop() {
     auto next = Clock::time_point{};
+    std::vector<pollfd> none;
     for (;;) {
-        (void)wait(next, -1);
+        wait(next, none);
         if (stopping())
             return;
         next = visit_all();

@@ -7,9 +7,12 @@
 #include "hotplug/event_loop.h"
 #include "hotplug/registry.h"
 #include "hotplug/thread.h"
+#include "port/config.h"
+#include "port/device_source.h"
 #include "port/host.h"
 #include "port/virtual_port.h"
 
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -24,7 +27,7 @@ class HostThread final : public Host, private Thread {
     /// The process's. Never destroyed; stop() ends the threads.
     static HostThread &get() noexcept;
 
-    HostThread() noexcept : Thread("holdfast-host"), registry_(*this), events_(registry_) {}
+    HostThread() noexcept : Thread("holdfast-host"), registry_(*this), events_(registry_, *this) {}
     ~HostThread() override = default;
 
     /// Starts the threads, if they do not run yet.
@@ -34,6 +37,8 @@ class HostThread final : public Host, private Thread {
 
     void wake() noexcept override;
 
+    /// Makes what names the sub-devices of a port, one for each: nullptr for one that is always the same.
+    Status make_sources(const Config &config, std::vector<std::unique_ptr<DeviceSource>> &out);
     /// From now on the threads drive this port.
     void add(VirtualPort &port);
     /// The threads will not come to this port again. See Registry::remove().

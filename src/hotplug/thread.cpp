@@ -7,13 +7,13 @@
 #include <rte_thread.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <ctime>
+#include <vector>
 
 #include <poll.h>
 #include <pthread.h>
@@ -56,9 +56,8 @@ void Thread::wake() noexcept {
     (void)!::write(wake_fd_, &one, sizeof(one)); // full: it is awake anyway
 }
 
-bool Thread::wait(Clock::time_point when, int fd) noexcept {
-    std::array<pollfd, 2> fds{
-        {{.fd = wake_fd_, .events = POLLIN, .revents = 0}, {.fd = fd, .events = POLLIN, .revents = 0}}};
+void Thread::wait(Clock::time_point when, std::vector<pollfd> &fds) {
+    fds.push_back({.fd = wake_fd_, .events = POLLIN, .revents = 0});
     int timeout = -1;
     if (when != Clock::time_point::max()) {
         const auto left = std::chrono::ceil<std::chrono::milliseconds>(when - Clock::now());
@@ -67,7 +66,7 @@ bool Thread::wait(Clock::time_point when, int fd) noexcept {
     (void)::poll(fds.data(), fds.size(), timeout); // poll() passes by a negative descriptor
     std::uint64_t count = 0;
     (void)!::read(wake_fd_, &count, sizeof(count));
-    return fds[1].revents != 0;
+    fds.pop_back();
 }
 
 bool Thread::stopping() const noexcept {

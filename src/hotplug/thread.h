@@ -5,7 +5,9 @@
 #include "port/sub_device.h"
 
 #include <atomic>
+#include <vector>
 
+#include <poll.h>
 #include <pthread.h>
 
 namespace holdfast {
@@ -29,8 +31,8 @@ class Thread {
     virtual ~Thread() = default;
     /// What the thread does, until stopping().
     virtual void loop() = 0;
-    /// Waits until `when`, for wake(), or for `fd` unless it is -1. True: `fd` is readable, or broken.
-    bool wait(Clock::time_point when, int fd) noexcept;
+    /// Waits until `when`, for wake(), or for one of `fds`.
+    void wait(Clock::time_point when, std::vector<pollfd> &fds);
     [[nodiscard]] bool stopping() const noexcept;
 
   private:

@@ -163,6 +163,7 @@ VirtualPort::Info VirtualPort::describe() {
         if (sub->state() != State::kAbsent && !sub->leaving)
             (void)sub->read_stats(ethdev_);
         info.subs.push_back({.devargs = sub->devargs(),
+                             .source = sub->source() != nullptr ? sub->source()->name() : std::string(),
                              .state = to_string(sub->state()),
                              .reason = sub->present() && !sub->usable() ? "has an error in itself" : sub->reason,
                              .wanted = !sub->removed_by_hand,

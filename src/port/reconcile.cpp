@@ -6,6 +6,9 @@
 #include "base/mutex.h"
 #include "base/result.h"
 #include "base/state.h"
+#include "port/answer.h"
+#include "port/device_source.h"
+#include "port/device_text.h"
 #include "port/queues.h"
 #include "port/sub_device.h"
 #include "port/virtual_port.h"
@@ -18,8 +21,10 @@
 #include <cerrno>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <net/if.h>
@@ -174,6 +179,7 @@ void VirtualPort::refuse(const Locked &, SubDevice &sub, const Status &why, Cloc
 
 void VirtualPort::welcome(const Locked &held, SubDevice &sub, const abi::Probed &probed, Clock::time_point now) {
     sub.missed_turn = probed.status.code() == -EAGAIN;
+    sub.named = sub.named && sub.missed_turn;
     if (probed.absent) {
         sub.reason = "no such device";
         sub.look_again(now, config_.hotplug_poll);
@@ -190,15 +196,55 @@ void VirtualPort::welcome(const Locked &held, SubDevice &sub, const abi::Probed 
         refuse(held, sub, s, now);
 }
 
+bool VirtualPort::find_devargs(const Locked &, SubDevice &sub, Clock::time_point now) {
+    DeviceSource *const source = sub.source();
+    if (source == nullptr || sub.named)
+        return true;
+    if (!sub.asked) {
+        sub.asked = true;
+        source->ask();
+    }
+    std::optional<Answer> answer = source->answer();
+    if (!answer)
+        return false; // we are woken when it is there
+    sub.asked = false;
+    for (const std::unique_ptr<SubDevice> &other : subs_)
+        if (other.get() != &sub && (other->source() == nullptr || other->state() != State::kAbsent) &&
+            !answer->devargs.empty() && same_device(other->devargs(), answer->devargs))
+            answer = {.devargs = {},
+                      .reason = answer->devargs + " is another sub-device of this port",
+                      .kind = Answer::Kind::kBroken};
+    if (!answer->devargs.empty()) {
+        sub.be(std::move(answer->devargs));
+        sub.named = true;
+        return true;
+    }
+    if (answer->reason != sub.reason && answer->kind == Answer::Kind::kSaid)
+        HOLDFAST_LOG(INFO, "%s: no device for %s: %s", name(), source->name().c_str(), answer->reason.c_str());
+    else if (answer->reason != sub.reason)
+        HOLDFAST_LOG(WARNING, "%s: no device for %s: %s", name(), source->name().c_str(), answer->reason.c_str());
+    if (answer->kind == Answer::Kind::kBroken) {
+        sub.put_off(std::move(answer->reason), now, config_.hotplug_poll);
+    } else {
+        sub.reason = std::move(answer->reason);
+        sub.look_again(now, config_.hotplug_poll);
+    }
+    return false;
+}
+
 void VirtualPort::probe_absent(Clock::time_point now, abi::Wait wait) {
     for (const std::unique_ptr<SubDevice> &sub : subs_) {
         {
             const Locked held(mutex_);
-            if (closing_ || sub->state() != State::kAbsent || wanted(*sub) == State::kAbsent || sub->next_try > now)
+            if (closing_ || sub->state() != State::kAbsent || wanted(*sub) == State::kAbsent)
+                continue;
+            if (sub->source() != nullptr && sub->source()->has_news())
+                sub->retry_now();
+            if (sub->next_try > now || !find_devargs(held, *sub, now))
                 continue;
             sub->probing = true;
         }
-        const abi::Probed probed = bus_.probe(sub->devargs(), owner_, name(), wait);
+        const abi::Probed probed = bus_.probe(sub->devargs(), owner_, name(), wait); // ours to change, so no copy
         bool taken = false;
         {
             const Locked held(mutex_);
@@ -258,7 +304,7 @@ Clock::time_point VirtualPort::next_visit(const Locked &, Clock::time_point now)
             next = std::min(next, now + kComeAgain);
         else if (sub->present() && Trouble::wants_us(sub->trouble().look()))
             next = std::min(next, now + kComeAgain);
-        else if (sub->state() == State::kAbsent && wanted(*sub) != State::kAbsent)
+        else if (sub->state() == State::kAbsent && wanted(*sub) != State::kAbsent && !sub->asked)
             next = std::min(next, sub->next_try);
     }
     return next;

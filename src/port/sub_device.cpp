@@ -6,6 +6,8 @@
 #include "base/ids.h"
 #include "base/result.h"
 #include "base/state.h"
+#include "port/device_source.h"
+#include "port/device_text.h"
 #include "port/settings.h"
 
 #include <rte_debug.h>
@@ -18,6 +20,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <variant>
@@ -32,9 +35,16 @@ constexpr std::chrono::seconds kLongestBackOff{60};
 
 } // namespace
 
-SubDevice::SubDevice(SubIndex index, std::string devargs, Selection &selection, Host &host, Keeper *keeper)
-    : index_(index), devargs_(std::move(devargs)), name_(devargs_.substr(0, devargs_.find(','))), selection_(selection),
+SubDevice::SubDevice(SubIndex index, std::string devargs, Selection &selection, Host &host,
+                     std::unique_ptr<DeviceSource> source, Keeper *keeper)
+    : index_(index), source_(std::move(source)), devargs_(std::move(devargs)),
+      name_(source_ != nullptr ? source_->name() : std::string(device_name(devargs_))), selection_(selection),
       host_(host), keeper_(keeper) {}
+
+void SubDevice::be(std::string devargs) {
+    devargs_ = std::move(devargs);
+    name_ = device_name(devargs_);
+}
 
 void SubDevice::lose(std::uint8_t how) noexcept {
     // pairs: sub-lost (SubDevice::open). Either open() sees this flag, or what follows comes after what it did.
@@ -279,11 +289,14 @@ Status SubDevice::restart_stats(abi::Ethdev &ethdev) {
 }
 
 void SubDevice::put_off(const Status &why, Clock::time_point now, std::chrono::milliseconds poll) {
-    std::string said = std::string("cannot ") + why.what() + ": " + rte_strerror(-why.code());
+    put_off(std::string("cannot ") + why.what() + ": " + rte_strerror(-why.code()), now, poll);
+}
+
+void SubDevice::put_off(std::string why, Clock::time_point now, std::chrono::milliseconds poll) {
     const unsigned times = std::min(1U << std::min(failures_, 10U), kMaxBackOff);
     failures_++;
     next_try = now + std::min<Clock::duration>(poll * times, std::max<Clock::duration>(kLongestBackOff, poll));
-    reason = std::move(said);
+    reason = std::move(why);
 }
 
 void SubDevice::retry_now() noexcept {

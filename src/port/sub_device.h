@@ -9,6 +9,7 @@
 #include "base/selection.h"
 #include "base/state.h"
 #include "base/trouble.h"
+#include "port/device_source.h"
 #include "port/host.h"
 #include "port/settings.h"
 #include "port/stats.h"
@@ -19,6 +20,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -40,7 +42,9 @@ enum class Outcome : std::uint8_t {
 /// mutex, except the door, which lcores read.
 class SubDevice final : public abi::PortListener {
   public:
-    SubDevice(SubIndex index, std::string devargs, Selection &selection, Host &host, Keeper *keeper = nullptr);
+    /// With a source its devargs are what that says, so none are given.
+    SubDevice(SubIndex index, std::string devargs, Selection &selection, Host &host,
+              std::unique_ptr<DeviceSource> source = nullptr, Keeper *keeper = nullptr);
     virtual ~SubDevice() = default;
     SubDevice(const SubDevice &) = delete;
     SubDevice &operator=(const SubDevice &) = delete;
@@ -96,7 +100,12 @@ class SubDevice final : public abi::PortListener {
 
     [[nodiscard]] State state() const noexcept { return state_; }
     [[nodiscard]] PortId port() const noexcept { return port_; }
+    /// Of the device that it is, or was last; empty if its source has named none yet.
     [[nodiscard]] const std::string &devargs() const noexcept { return devargs_; }
+    /// Its source named a device for it. While it is absent.
+    void be(std::string devargs);
+    /// nullptr if it is always the same device.
+    [[nodiscard]] DeviceSource *source() const noexcept { return source_.get(); }
     [[nodiscard]] const char *name() const noexcept { return name_.c_str(); }
     [[nodiscard]] const rte_eth_dev_info &info() const noexcept { return info_; }
     [[nodiscard]] const rte_ether_addr &own_mac() const noexcept { return own_mac_; }
@@ -139,6 +148,7 @@ class SubDevice final : public abi::PortListener {
     // ---- for the reconciler
     /// A plug-in failed: says why, and waits longer each time.
     void put_off(const Status &why, Clock::time_point now, std::chrono::milliseconds poll);
+    void put_off(std::string why, Clock::time_point now, std::chrono::milliseconds poll);
     /// It was not there: look again after one poll.
     void look_again(Clock::time_point now, std::chrono::milliseconds poll) { next_try = now + poll; }
     void retry_now() noexcept;
@@ -147,6 +157,8 @@ class SubDevice final : public abi::PortListener {
     bool leaving = false;         ///< torn down; its port waits to be closed, outside of the mutex
     bool closing = false;         ///< somebody closes that port now, outside of the mutex
     bool missed_turn = false;     ///< its last probe found another hot-plug under way
+    bool asked = false;           ///< its source looks for a device
+    bool named = false;           ///< its source named one that was not looked for yet
     bool probing = false;         ///< a probe is under way, outside of the mutex
     bool announced = false;       ///< that it joined was logged
     bool stale = false;           ///< missed a configuration while it was in trouble, or in other hands
@@ -163,8 +175,9 @@ class SubDevice final : public abi::PortListener {
     void inherit(const abi::Ethdev::Leftovers &from);
 
     const SubIndex index_;
-    const std::string devargs_;
-    const std::string name_; ///< of the device, for logs: the devargs up to the first comma
+    const std::unique_ptr<DeviceSource> source_;
+    std::string devargs_;
+    std::string name_; ///< of the device, for logs: the devargs up to the first comma
     Selection &selection_;
     Host &host_;
     Keeper *const keeper_; ///< null: nobody makes calls on it

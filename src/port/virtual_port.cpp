@@ -8,6 +8,8 @@
 #include "base/result.h"
 #include "base/state.h"
 #include "port/capabilities.h"
+#include "port/config.h"
+#include "port/device_source.h"
 #include "port/queues.h"
 #include "port/sub_device.h"
 
@@ -24,7 +26,9 @@
 #include <cstring>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace holdfast {
@@ -36,15 +40,20 @@ using namespace std::chrono_literals;
 constexpr std::chrono::milliseconds kApplicationWaits = 5s;
 /// How long a new port waits for another port's hot-plug. A secondary process that asked for it waits 5 s.
 constexpr std::chrono::milliseconds kBeginWaits = 2s;
+/// A command is killed in time, but a busy machine may tell us later.
+constexpr std::chrono::milliseconds kAnswersLate = 2s;
 
 } // namespace
 
-VirtualPort::VirtualPort(rte_eth_dev &dev, Config config, abi::Ethdev &ethdev, abi::Bus &bus, Host &host)
+VirtualPort::VirtualPort(rte_eth_dev &dev, Config config, abi::Ethdev &ethdev, abi::Bus &bus, Host &host,
+                         std::vector<std::unique_ptr<DeviceSource>> sources)
     : dev_(dev), name_(dev.data->name), id_(dev.data->port_id), config_(std::move(config)), ethdev_(ethdev), bus_(bus),
       host_(host) {
     std::vector<Door *> doors;
     for (std::uint8_t i = 0; i < config_.devices.size(); i++) {
-        subs_.push_back(std::make_unique<SubDevice>(SubIndex{i}, config_.devices[i], selection_, host_, this));
+        const auto *fixed = std::get_if<FixedDevice>(&config_.devices[i]);
+        subs_.push_back(std::make_unique<SubDevice>(SubIndex{i}, fixed != nullptr ? fixed->devargs : std::string(),
+                                                    selection_, host_, std::move(sources.at(i)), this));
         doors.push_back(&subs_.back()->door());
     }
     queues_ = std::make_unique<Queues>(selection_, doors);
@@ -73,6 +82,12 @@ VirtualPort::Configuration VirtualPort::copy_of(const rte_eth_dev &dev) noexcept
 Status VirtualPort::begin() {
     if (const int rc = rte_eth_dev_owner_new(&owner_); rc != 0)
         return {rc, "get an owner id"};
+    // Commands and descriptors are all asked first, then they look at the same time.
+    probe_absent(Clock::now(), abi::Wait::kBriefly);
+    const auto answers_until = Clock::now() + config_.exec_timeout + kAnswersLate;
+    for (const std::unique_ptr<SubDevice> &sub : subs_)
+        if (sub->asked)
+            sub->source()->wait(answers_until);
     // Another port's hot-plug may be under way, and what joins later brings no MAC address and no limits. Still
     // bounded: the caller may hold the bus's lock that the other one wants.
     const auto until = Clock::now() + kBeginWaits;
@@ -378,6 +393,7 @@ Status VirtualPort::plug_by_hand(SubIndex sub) {
     s.removed_by_hand = false;
     s.leaving_since = {}; // if it had not left yet, then it stays
     s.said_busy = false;
+    s.asked = false; // an answer may be there since long ago
     s.retry_now();
     host_.wake();
     return {};

@@ -9,6 +9,7 @@
 #include "base/selection.h"
 #include "base/state.h"
 #include "port/config.h"
+#include "port/device_source.h"
 #include "port/host.h"
 #include "port/queues.h"
 #include "port/settings.h"
@@ -42,7 +43,8 @@ struct Orphan {
 /// application. Lock order: the hot-plug turn (abi::Bus) is never taken with this mutex held.
 class VirtualPort final : public Keeper {
   public:
-    VirtualPort(rte_eth_dev &dev, Config config, abi::Ethdev &ethdev, abi::Bus &bus, Host &host);
+    VirtualPort(rte_eth_dev &dev, Config config, abi::Ethdev &ethdev, abi::Bus &bus, Host &host,
+                std::vector<std::unique_ptr<DeviceSource>> sources);
     virtual ~VirtualPort();
     VirtualPort(const VirtualPort &) = delete;
     VirtualPort &operator=(const VirtualPort &) = delete;
@@ -78,7 +80,7 @@ class VirtualPort final : public Keeper {
     Status remove_by_hand(SubIndex sub);
     Status plug_by_hand(SubIndex sub);
     struct SubInfo {
-        std::string devargs, state, reason;
+        std::string devargs, source, state, reason; ///< source: empty if it is always this device
         bool wanted = false, active = false, joined = false;
         PortId port{};
         std::uint64_t removals = 0, plugins = 0;
@@ -150,6 +152,8 @@ class VirtualPort final : public Keeper {
     void probe_absent(Clock::time_point now, abi::Wait wait);
     void welcome(const Locked &, SubDevice &sub, const abi::Probed &probed, Clock::time_point now)
         HOLDFAST_TSA(requires_capability(mutex_));
+    /// Is it known what to probe? If not, its source is asked or has said why.
+    bool find_devargs(const Locked &, SubDevice &sub, Clock::time_point now) HOLDFAST_TSA(requires_capability(mutex_));
     void refuse(const Locked &, SubDevice &sub, const Status &why, Clock::time_point now)
         HOLDFAST_TSA(requires_capability(mutex_));
     void raise(const Locked &, Clock::time_point now) HOLDFAST_TSA(requires_capability(mutex_));

@@ -97,12 +97,11 @@ class DevargsProbe : public testing::Test {
     }
 
     /// Configures and starts a port with one queue each way.
-    void start(std::uint16_t port) {
+    void start(std::uint16_t port, const rte_eth_conf &conf = {}) {
         if (!pool_) {
             pool_.reset(rte_pktmbuf_pool_create("devargs_test", 2048, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY));
             ASSERT_NE(pool_, nullptr);
         }
-        const rte_eth_conf conf{};
         ASSERT_EQ(rte_eth_dev_configure(port, 1, 1, &conf), 0);
         ASSERT_EQ(rte_eth_rx_queue_setup(port, 0, 128, 0, nullptr, pool_.get()), 0);
         ASSERT_EQ(rte_eth_tx_queue_setup(port, 0, 128, 0, nullptr), 0);

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "base/result.h"
+#include "hotplug/thread.h"
+#include "port/config.h"
+#include "port/device_source.h"
+#include "port/host.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include <poll.h>
+
+namespace holdfast {
+
+/// The commands and descriptors that name sub-devices, of all ports. The event loop does their work, none of which
+/// waits. The mutex is held for that and for questions; it comes after a port's.
+class Sources {
+  public:
+    /// `host` is woken when there is an answer, `loop` when there is a question.
+    Sources(Host &host, Thread &loop) noexcept : host_(host), loop_(loop) {}
+    Sources(const Sources &) = delete;
+    Sources &operator=(const Sources &) = delete;
+
+    /// Gives nullptr for a fixed device, which needs none. Must not outlive this object.
+    Status make(const Source &source, std::chrono::milliseconds limit, std::unique_ptr<DeviceSource> &out);
+
+    // ---- the loop's
+    /// What to wait for.
+    void add_to(std::vector<pollfd> &fds);
+    /// Goes on with all of them; says when to come again at the latest.
+    Clock::time_point step();
+    /// Kills all commands: nothing will watch over them any more.
+    void stop();
+
+  private:
+    class Entry;
+    class CommandEntry;
+    class DescriptorEntry;
+
+    Host &host_;
+    Thread &loop_;
+    std::mutex mutex_;
+    std::condition_variable answered_;
+    std::vector<Entry *> entries_;
+};
+
+} // namespace holdfast
