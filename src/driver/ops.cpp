@@ -77,18 +77,6 @@ constexpr eth_dev_ops kOps = [] {
     return ops;
 }();
 
-int close_secondary(rte_eth_dev *) noexcept {
-    return 0; // nothing here is this process's own
-}
-
-/// What a secondary process may ask is what ethdev reads from the shared data by itself.
-constexpr eth_dev_ops kSecondaryOps = [] {
-    eth_dev_ops ops{};
-    ops.dev_close = close_secondary;
-    ops.get_restore_flags = restore_nothing;
-    return ops;
-}();
-
 } // namespace
 
 void install(rte_eth_dev &dev) noexcept {
@@ -100,12 +88,6 @@ void install(rte_eth_dev &dev) noexcept {
     dev.tx_queue_count = datapath::tx_queue_count;
     dev.rx_descriptor_status = datapath::rx_descriptor_status;
     dev.tx_descriptor_status = datapath::tx_descriptor_status;
-}
-
-void install_secondary(rte_eth_dev &dev) noexcept {
-    dev.dev_ops = &kSecondaryOps;
-    dev.rx_pkt_burst = datapath::no_rx_burst;
-    dev.tx_pkt_burst = datapath::no_tx_burst;
 }
 
 int dismantle(rte_eth_dev &dev, abi::Wait wait, const rte_vdev_device *keep) noexcept {

@@ -10,8 +10,6 @@ namespace holdfast {
 /// Fills a port's slots for this process: its operations and its fast path. Once, before the port can be seen; never
 /// swapped.
 void install(rte_eth_dev &dev) noexcept;
-/// The same in a secondary process, which carries no traffic and touches only what is its own.
-void install_secondary(rte_eth_dev &dev) noexcept;
 
 /// Takes a port's object apart: the host thread lets go of it, its sub-devices are closed. The ethdev itself stays.
 /// @param keep  see abi::Bus::remove()

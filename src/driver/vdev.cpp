@@ -9,12 +9,14 @@
 #include "base/scope.h"
 #include "driver/devargs.h"
 #include "driver/ops.h"
+#include "driver/secondary.h"
 #include "driver/telemetry.h"
 #include "hotplug/host_thread.h"
 #include "hotplug/line_reader.h"
 #include "port/capabilities.h"
 #include "port/config.h"
 #include "port/device_source.h"
+#include "port/shared.h"
 #include "port/virtual_port.h"
 
 #include <ethdev_vdev.h>
@@ -27,6 +29,7 @@
 #include <cstdio>
 #include <exception>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -38,16 +41,6 @@ namespace {
 
 const char *name_of(const rte_vdev_device &vdev) noexcept {
     return rte_dev_name(&vdev.device);
-}
-
-Status attach_secondary(rte_vdev_device &vdev) {
-    rte_eth_dev *dev = rte_eth_dev_attach_secondary(name_of(vdev));
-    if (dev == nullptr)
-        return {-ENODEV, "find the primary process's port"};
-    dev->device = &vdev.device;
-    install_secondary(*dev);
-    rte_eth_dev_probing_finish(dev);
-    return {};
 }
 
 /// The checks of our own picture of DPDK's structs: once, on the first port.
@@ -82,12 +75,17 @@ Status create(rte_vdev_device &vdev, Config config) {
         return s;
     dev->data->numa_node = vdev.device.numa_node;
     dev->data->dev_flags = RTE_ETH_DEV_INTR_LSC | RTE_ETH_DEV_AUTOFILL_QUEUE_XSTATS;
+    // Both are DPDK's memory: ethdev frees them with the port, and other processes see them.
+    void *shared =
+        rte_zmalloc_socket("holdfast_shared", sizeof(SharedPort), alignof(SharedPort), vdev.device.numa_node);
+    if (shared == nullptr)
+        return {-ENOMEM, "get shared memory"};
+    dev->data->dev_private = new (shared) SharedPort;
     if (Status s = abi::register_events(); !s.ok())
         return s;
     HostThread &host = HostThread::get();
     if (Status s = host.run(); !s.ok())
         return s;
-    // ethdev frees it with the port, so it has to be DPDK's memory.
     dev->data->mac_addrs = static_cast<rte_ether_addr *>(
         rte_zmalloc_socket("holdfast_macs", sizeof(rte_ether_addr) * kMaxMacs, 0, vdev.device.numa_node));
     if (dev->data->mac_addrs == nullptr)
@@ -106,6 +104,7 @@ Status create(rte_vdev_device &vdev, Config config) {
     }
     host.add(*port.release());
     register_telemetry();
+    serve_secondaries();
     release.success();
     rte_eth_dev_probing_finish(dev);
     return {};
@@ -138,11 +137,11 @@ int probe(rte_vdev_device *vdev) noexcept {
 }
 
 int remove(rte_vdev_device *vdev) noexcept {
+    if (rte_eal_process_type() == RTE_PROC_SECONDARY)
+        return detach_secondary(*vdev);
     rte_eth_dev *dev = rte_eth_dev_allocated(name_of(*vdev));
     if (dev == nullptr)
         return 0; // closed before
-    if (rte_eal_process_type() == RTE_PROC_SECONDARY)
-        return rte_eth_dev_release_port(dev);
     // The application did not close the port. The bus holds its lock around us, or (rte_eal_cleanup) walks its list
     // with the next device in hand: so we do not wait for the host thread, and that one device stays in the list.
     if (dev->data->dev_started != 0)

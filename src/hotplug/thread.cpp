@@ -29,6 +29,7 @@ Status Thread::run() {
         wake_fd_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (wake_fd_ < 0)
         return {errno, "make an event descriptor"};
+    stopping_.store(false, std::memory_order_release); // pairs: thread-stop (Thread::stopping).
     // DPDK's way to a control thread keeps it off the CPUs of the lcores.
     rte_thread_t thread{};
     if (const int rc = rte_thread_create_control(&thread, name_, entry, this); rc != 0)

@@ -9,6 +9,7 @@
 #include "port/stats.h"
 #include "port/sub_device.h"
 #include "port/virtual_port.h"
+#include "port/xstats.h"
 
 #include <ethdev_driver.h>
 #include <rte_ethdev.h>
@@ -17,46 +18,28 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <memory>
-#include <string>
+#include <span>
+#include <utility>
 #include <vector>
 
 // What the application and the operator may ask.
 
 namespace holdfast {
-namespace {
 
-/// Our extended statistics have a fixed list for the life of a port, whoever is plugged in: applications keep the
-/// indexes.
-struct PerSub {
-    const char *name;
-    std::uint64_t (*value)(const SubDevice &);
-};
-constexpr std::array<PerSub, 8> kPerSub{{
-    {"rx_packets", [](const SubDevice &s) { return s.counted().ipackets; }},
-    {"tx_packets", [](const SubDevice &s) { return s.counted().opackets; }},
-    {"rx_bytes", [](const SubDevice &s) { return s.counted().ibytes; }},
-    {"tx_bytes", [](const SubDevice &s) { return s.counted().obytes; }},
-    {"rx_missed", [](const SubDevice &s) { return s.counted().imissed; }},
-    {"tx_errors", [](const SubDevice &s) { return s.counted().oerrors; }},
-    {"plugins", [](const SubDevice &s) { return s.plugins; }},
-    {"removals", [](const SubDevice &s) { return s.removals; }},
-}};
-constexpr std::array<const char *, 2> kPerPort{"switches", "tx_refused_bursts"};
-
-} // namespace
+void VirtualPort::promise(const Locked &, rte_eth_dev_info &info) const {
+    std::vector<const rte_eth_dev_info *> subs;
+    each_present([&](const SubDevice &sub) { subs.push_back(&sub.info()); });
+    intersect(subs, info);
+}
 
 Status VirtualPort::infos_get(rte_eth_dev_info *info) {
     const Locked held(mutex_);
-    std::vector<const rte_eth_dev_info *> subs;
-    each_present([&](const SubDevice &sub) { subs.push_back(&sub.info()); });
-    intersect(subs, *info);
+    promise(held, *info);
     return {};
 }
 
-const std::uint32_t *VirtualPort::ptypes_get(std::size_t *count) {
-    const Locked held(mutex_);
+std::vector<std::uint32_t> VirtualPort::common_ptypes(const Locked &) const {
     std::vector<std::uint32_t> common;
     bool first = true;
     each_usable([&](const SubDevice &sub) {
@@ -71,7 +54,12 @@ const std::uint32_t *VirtualPort::ptypes_get(std::size_t *count) {
                           [&](std::uint32_t t) { return std::find(have.begin(), have.end(), t) == have.end(); });
         first = false;
     });
-    ptypes_ = std::move(common);
+    return common;
+}
+
+const std::uint32_t *VirtualPort::ptypes_get(std::size_t *count) {
+    const Locked held(mutex_);
+    ptypes_ = common_ptypes(held);
     *count = ptypes_.size();
     return ptypes_.empty() ? nullptr : ptypes_.data();
 }
@@ -92,19 +80,28 @@ void VirtualPort::txq_info_get(std::uint16_t queue, rte_eth_txq_info *info) {
     info->nb_desc = r.descriptors;
 }
 
-int VirtualPort::stats_get(rte_eth_stats *stats) {
-    const Locked held(mutex_);
-    rte_eth_stats sum{};
+int VirtualPort::read_stats(const Locked &) {
     int first = 0;
-    for (const std::unique_ptr<SubDevice> &sub : subs_) {
+    for (const std::unique_ptr<SubDevice> &sub : subs_)
         if (sub->state() != State::kAbsent && !sub->leaving)
             if (const Status s = sub->read_stats(ethdev_); !s.ok() && first == 0)
                 first = s.code(); // not logged: who asks each second would flood the log
-        add(sum, sub->counted());
-    }
-    if (first == 0)
-        *stats = sum;
     return first;
+}
+
+rte_eth_stats VirtualPort::summed(const Locked &) const {
+    rte_eth_stats sum{};
+    for (const std::unique_ptr<SubDevice> &sub : subs_)
+        add(sum, sub->counted());
+    return sum;
+}
+
+int VirtualPort::stats_get(rte_eth_stats *stats) {
+    const Locked held(mutex_);
+    const int rc = read_stats(held);
+    if (rc == 0)
+        *stats = summed(held);
+    return rc;
 }
 
 Status VirtualPort::stats_reset() {
@@ -122,46 +119,35 @@ Status VirtualPort::stats_reset() {
     return {};
 }
 
-int VirtualPort::xstats_get(rte_eth_xstat *stats, unsigned n) {
-    const std::size_t count = kPerPort.size() + subs_.size() * kPerSub.size();
-    if (stats == nullptr || n < count)
-        return static_cast<int>(count);
-    rte_eth_stats sum{};
-    if (const int rc = stats_get(&sum); rc != 0) // reads the sub-devices' counters
-        return rc;
-    const Locked held(mutex_);
-    std::uint64_t id = 0;
-    const auto put = [&](std::uint64_t value) {
-        stats[id] = {.id = id, .value = value};
-        id++;
-    };
-    put(switches_);
-    put(queues_->refused());
+PortCounts VirtualPort::count_port(const Locked &) const {
+    return {.switches = switches_, .refused = queues_->refused()};
+}
+
+std::span<const SubCounts> VirtualPort::count_subs(const Locked &, std::array<SubCounts, kMaxSubDevices> &out) const {
     for (const std::unique_ptr<SubDevice> &sub : subs_)
-        for (const PerSub &x : kPerSub)
-            put(x.value(*sub));
-    return static_cast<int>(count);
+        out[sub->index().raw()] = {.stats = sub->counted(), .plugins = sub->plugins, .removals = sub->removals};
+    return {out.data(), subs_.size()};
+}
+
+int VirtualPort::xstats_get(rte_eth_xstat *stats, unsigned n) {
+    const Locked held(mutex_);
+    if (stats != nullptr)
+        if (const int rc = read_stats(held); rc != 0)
+            return rc;
+    std::array<SubCounts, kMaxSubDevices> counts;
+    return xstat_values(count_port(held), count_subs(held, counts), stats, n);
 }
 
 int VirtualPort::xstats_get_names(rte_eth_xstat_name *names, unsigned n) {
-    const std::size_t count = kPerPort.size() + subs_.size() * kPerSub.size();
-    if (names == nullptr || n < count)
-        return static_cast<int>(count);
-    for (const char *text : kPerPort)
-        std::snprintf((names++)->name, sizeof(names->name), "%s", text);
-    for (const std::unique_ptr<SubDevice> &sub : subs_)
-        for (const PerSub &x : kPerSub)
-            std::snprintf((names++)->name, sizeof(names->name), "sub%u_%s", unsigned{sub->index().raw()}, x.name);
-    return static_cast<int>(count);
+    return xstat_names(subs_.size(), names, n);
 }
 
 VirtualPort::Info VirtualPort::describe() {
     const Locked held(mutex_);
+    (void)read_stats(held);
     const Selection::View view = selection_.view();
     Info info{.name = name_, .active = view.active, .switches = switches_, .refused = queues_->refused(), .subs = {}};
     for (const std::unique_ptr<SubDevice> &sub : subs_) {
-        if (sub->state() != State::kAbsent && !sub->leaving)
-            (void)sub->read_stats(ethdev_);
         info.subs.push_back({.devargs = sub->devargs(),
                              .source = sub->source() != nullptr ? sub->source()->name() : std::string(),
                              .state = to_string(sub->state()),

@@ -76,6 +76,7 @@ Clock::time_point VirtualPort::refresh_link(Clock::time_point now) {
             return next;
         note_switch(held);
         changed = settle_link(held);
+        answer_secondaries(held);
         if (wanted_ == State::kStarted && configuration_.conf.intr_conf.lsc != 0)
             next = now + kLinkPoll;
     }

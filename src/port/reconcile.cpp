@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "abi/bus.h"
 #include "abi/driver_abi.h"
+#include "abi/leftover.h"
 #include "abi/log.h"
 #include "base/ids.h"
 #include "base/mutex.h"
@@ -76,6 +77,8 @@ bool VirtualPort::bring_down(const Locked &held, SubDevice &sub, std::chrono::mi
     }
     if (sub.state() == State::kConfigured)
         sub.move_to(State::kProbed);
+    if (touch)
+        abi::disarm_callbacks(sub.port());
     return true;
 }
 
@@ -83,6 +86,7 @@ bool VirtualPort::tear_down(const Locked &held, SubDevice &sub, std::chrono::mil
     if (!bring_down(held, sub, limit, sub.touchable()))
         return false;
     sub.leave(ethdev_);
+    tell_secondaries(held);
     return true;
 }
 
@@ -138,6 +142,8 @@ void VirtualPort::take_down_lost(const Locked &held, Clock::time_point now) {
 
 Status VirtualPort::close_leaving(abi::Wait wait, const rte_vdev_device *keep, std::vector<Orphan> *orphans) {
     Status first;
+    if (orphans == nullptr && !secondaries_know())
+        return first; // the next visit does it
     for (const std::unique_ptr<SubDevice> &sub : subs_) {
         PortId port;
         {
@@ -348,6 +354,8 @@ Clock::time_point VirtualPort::reconcile(Clock::time_point now, abi::Wait wait) 
             raise(held, now);
             note_switch(held);
             changed = settle_link(held);
+            tell_secondaries(held);
+            answer_secondaries(held);
             next = std::min(next_visit(held, now), check_fast_path(held, now));
         }
     }

@@ -22,7 +22,7 @@ namespace holdfast {
 
 Status VirtualPort::reset_sub(const Locked &, SubDevice &sub) {
     queues_->take_out(sub.index());
-    sub.read_stats(ethdev_); // a reset clears them with most drivers
+    (void)sub.read_stats(ethdev_); // a reset clears them with most drivers
     if (const int rc = ethdev_.reset(sub.port()); rc != 0)
         return {rc, "reset a sub-device that asks for it"};
     if (sub.state() == State::kStarted)
@@ -30,14 +30,14 @@ Status VirtualPort::reset_sub(const Locked &, SubDevice &sub) {
     if (sub.state() == State::kConfigured)
         sub.move_to(State::kProbed);
     sub.forget(ethdev_);
-    sub.read_stats(ethdev_);
+    (void)sub.read_stats(ethdev_);
     return {};
 }
 
 Status VirtualPort::lower_sub(const Locked &, SubDevice &sub) {
     if (sub.state() == State::kStarted) {
         queues_->take_out(sub.index());
-        sub.read_stats(ethdev_);
+        (void)sub.read_stats(ethdev_);
         if (const int rc = ethdev_.stop(sub.port()); rc != 0)
             return {rc, "stop a sub-device that recovered"};
         sub.move_to(State::kConfigured);

@@ -27,6 +27,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <thread>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -38,6 +39,10 @@ using namespace std::chrono_literals;
 
 /// How long a call of the application waits for lcores to leave. Longer means that one is stuck inside a driver.
 constexpr std::chrono::milliseconds kApplicationWaits = 5s;
+/// How long closing waits for secondary processes to let go of sub-devices, if there are any; and where the bus's lock
+/// may be held.
+constexpr std::chrono::milliseconds kSecondariesMayTake = 500ms;
+constexpr std::chrono::milliseconds kBrief = 100ms;
 /// How long a new port waits for another port's hot-plug. A secondary process that asked for it waits 5 s.
 constexpr std::chrono::milliseconds kBeginWaits = 2s;
 /// A command is killed in time, but a busy machine may tell us later.
@@ -48,7 +53,7 @@ constexpr std::chrono::milliseconds kAnswersLate = 2s;
 VirtualPort::VirtualPort(rte_eth_dev &dev, Config config, abi::Ethdev &ethdev, abi::Bus &bus, Host &host,
                          std::vector<std::unique_ptr<DeviceSource>> sources)
     : dev_(dev), name_(dev.data->name), id_(dev.data->port_id), config_(std::move(config)), ethdev_(ethdev), bus_(bus),
-      host_(host) {
+      host_(host), shared_(static_cast<SharedPort *>(dev.data->dev_private)), snapshot_(std::make_unique<Snapshot>()) {
     std::vector<Door *> doors;
     for (std::uint8_t i = 0; i < config_.devices.size(); i++) {
         const auto *fixed = std::get_if<FixedDevice>(&config_.devices[i]);
@@ -111,6 +116,7 @@ Status VirtualPort::begin() {
     settings_.default_mac = mac;
     dev_.data->mac_addrs[0] = mac;
     raise(held, Clock::now());
+    publish(held);
     return {};
 }
 
@@ -118,7 +124,6 @@ Status VirtualPort::close(abi::Wait wait, const rte_vdev_device *keep, std::vect
     Status status;
     {
         const Locked held(mutex_);
-        closing_ = true;
         wanted_ = State::kAbsent;
         for (const std::unique_ptr<SubDevice> &sub : subs_)
             sub->shut(); // all at once, so that the waits below overlap
@@ -128,7 +133,11 @@ Status VirtualPort::close(abi::Wait wait, const rte_vdev_device *keep, std::vect
             if (!tear_down(held, *sub, kApplicationWaits) && status.ok())
                 status = {-EBUSY, "close a sub-device that an lcore is still inside"};
         }
+        closing_ = true;
     }
+    const auto until = Clock::now() + (wait == abi::Wait::kForever ? kSecondariesMayTake : kBrief);
+    while (!secondaries_know() && Clock::now() < until)
+        std::this_thread::sleep_for(1ms);
     const Status closed = close_leaving(wait, keep, &orphans);
     const Locked held(mutex_);
     orphaned_ = orphaned_ || !orphans.empty();
@@ -174,6 +183,7 @@ Status VirtualPort::configure() {
     for (const std::unique_ptr<SubDevice> &sub : subs_)
         if (sub->state() == State::kAbsent)
             sub->retry_now(); // what was refused for the old configuration may fit the new one
+    publish(held);
     host_.wake();
     return {};
 }
@@ -225,6 +235,7 @@ Status VirtualPort::start() {
             queues_->tx(QueueId{q}).run ? RTE_ETH_QUEUE_STATE_STARTED : RTE_ETH_QUEUE_STATE_STOPPED;
     note_switch(held);
     (void)settle_link(held); // valid from the first moment
+    publish(held);
     host_.wake();
     return {};
 }
@@ -328,6 +339,7 @@ Status VirtualPort::rx_queue_setup(std::uint16_t queue, std::uint16_t descriptor
         }
     }
     dev_.data->rx_queues[queue] = queues_->rx(id).queue;
+    publish(held);
     return {};
 }
 
@@ -349,6 +361,7 @@ Status VirtualPort::tx_queue_setup(std::uint16_t queue, std::uint16_t descriptor
         }
     }
     dev_.data->tx_queues[queue] = queues_->tx(id).queue;
+    publish(held);
     return {};
 }
 

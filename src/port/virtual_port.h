@@ -8,12 +8,15 @@
 #include "base/result.h"
 #include "base/selection.h"
 #include "base/state.h"
+#include "port/bell.h"
 #include "port/config.h"
 #include "port/device_source.h"
 #include "port/host.h"
 #include "port/queues.h"
 #include "port/settings.h"
+#include "port/shared.h"
 #include "port/sub_device.h"
+#include "port/xstats.h"
 
 #include <rte_ethdev.h>
 
@@ -21,6 +24,8 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -222,6 +227,25 @@ class VirtualPort final : public Keeper {
     bool settle_link(const Locked &) HOLDFAST_TSA(requires_capability(mutex_));
     void announce_link(bool changed);
 
+    // ---- what others see: info.cpp
+    void promise(const Locked &, rte_eth_dev_info &info) const HOLDFAST_TSA(requires_capability(mutex_));
+    std::vector<std::uint32_t> common_ptypes(const Locked &) const HOLDFAST_TSA(requires_capability(mutex_));
+    int read_stats(const Locked &) HOLDFAST_TSA(requires_capability(mutex_));
+    rte_eth_stats summed(const Locked &) const HOLDFAST_TSA(requires_capability(mutex_));
+    PortCounts count_port(const Locked &) const HOLDFAST_TSA(requires_capability(mutex_));
+    std::span<const SubCounts> count_subs(const Locked &, std::array<SubCounts, kMaxSubDevices> &out) const
+        HOLDFAST_TSA(requires_capability(mutex_));
+
+    // ---- secondary processes: publish.cpp
+    /// Shows them what is; sub-devices are not asked for anything.
+    void publish(const Locked &) HOLDFAST_TSA(requires_capability(mutex_));
+    /// The same, if sub-devices came or left since: then all of them are woken to take note.
+    void tell_secondaries(const Locked &) HOLDFAST_TSA(requires_capability(mutex_));
+    /// Have all that listen let go of what left? Also true when one takes too long.
+    [[nodiscard]] bool secondaries_know();
+    /// If one of them asked: reads the counters, and shows it all.
+    void answer_secondaries(const Locked &) HOLDFAST_TSA(requires_capability(mutex_));
+
     /// How long one visit of the host waits for lcores to leave a sub-device. They stay for one burst; longer only if
     /// they lost their CPU.
     static constexpr std::chrono::milliseconds kPatience{200};
@@ -231,7 +255,7 @@ class VirtualPort final : public Keeper {
             if (sub->present())
                 f(*sub);
     }
-    template <class F> void each_usable(F f) {
+    template <class F> void each_usable(F f) const {
         for (const std::unique_ptr<SubDevice> &sub : subs_)
             if (sub->usable())
                 f(*sub);
@@ -276,6 +300,10 @@ class VirtualPort final : public Keeper {
     SubIndex last_active_ HOLDFAST_TSA(guarded_by(mutex_));
     bool had_active_ HOLDFAST_TSA(guarded_by(mutex_)) = false;
     std::uint64_t switches_ HOLDFAST_TSA(guarded_by(mutex_)) = 0;
+    SharedPort *const shared_; ///< in the ethdev's dev_private, which goes with the ethdev; null in unit tests
+    std::unique_ptr<Snapshot> snapshot_;                              ///< being put together; published as a whole
+    std::optional<Bell::Turn> told_ HOLDFAST_TSA(guarded_by(mutex_)); ///< the ring that not all have heard yet
+    Clock::time_point told_until_ HOLDFAST_TSA(guarded_by(mutex_));
     std::vector<std::uint32_t> ptypes_ HOLDFAST_TSA(guarded_by(mutex_));
 };
 

@@ -19,20 +19,24 @@ class Testpmd:
     """One testpmd with a prompt. Ends with the block that made it."""
 
     def __init__(self, *vdevs, options=(), eal=(), cores=("-l", "0,1")):
+        self.output = ""
         # EAL loads no driver from below a folder that others may write to (a checkout under /tmp).
         self.modules = pathlib.Path(tempfile.mkdtemp(prefix="holdfast-testpmd-", dir="/run"))
-        for name in ("holdfast", "mayfly"):
-            shutil.copy(BUILD / f"librte_net_{name}.so", self.modules)
         # Its output line by line: the prompt does not go through the same buffer.
-        command = ["stdbuf", "-oL", "dpdk-testpmd", "--no-huge", "-m", "512", "--no-pci", *cores, "--no-telemetry"]
-        command += ["--file-prefix", self.modules.name]
-        for name in ("holdfast", "mayfly"):
-            command += ["-d", str(self.modules / f"librte_net_{name}.so")]
+        command = ["stdbuf", "-oL", "dpdk-testpmd", "--no-pci", *cores, "--file-prefix", self.modules.name]
+        command += self.environment()
         for vdev in vdevs:
             command += ["--vdev", vdev]
         command += [*eal, "--", "-i", "--no-mlockall", "--total-num-mbufs=8192", *options]
-        self.output = ""
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    def environment(self):
+        """What EAL is told of its memory and drivers."""
+        arguments = ["--no-huge", "-m", "512", "--no-telemetry"]
+        for name in ("holdfast", "mayfly"):
+            shutil.copy(BUILD / f"librte_net_{name}.so", self.modules)
+            arguments += ["-d", str(self.modules / f"librte_net_{name}.so")]
+        return arguments
 
     def __enter__(self):
         self.read_until(PROMPT)

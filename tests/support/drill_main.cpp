@@ -3,6 +3,7 @@
 // built once per mutant. Ends with 0: clean; 1: the drill found something; 2: the threads never met, so the run says
 // nothing; 3: no such drill.
 #include "support/guard_drill.h"
+#include "support/published_drill.h"
 #include "support/ring_drill.h"
 #include "support/selection_drill.h"
 
@@ -37,6 +38,8 @@ int main(int argc, char **argv) {
         tally = drill::ring_cursors();
     else if (name == "ring_walk")
         tally = drill::ring_walk(limits);
+    else if (name == "published_reads")
+        tally = drill::published_reads(limits);
     else if (name == "selection_losses")
         tally = drill::selection_losses(limits);
     else

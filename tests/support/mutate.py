@@ -23,6 +23,7 @@ GUARD = "base/guard.h"
 RING = "base/ring.h"
 SELECTION = "base/selection.h"
 SHADOW = "abi/shadow.cpp"
+PUBLISHED = "base/published.h"
 
 # name: (file, what is replaced, by what)
 MUTANTS = {
@@ -69,6 +70,9 @@ MUTANTS = {
     "ring_link_leaves_cursors_outside": (RING, "        point_in(all);\n    }\n\n    /// Unlinks", "        (void)all;\n    }\n\n    /// Unlinks"),
     "ring_unlink_leaves_cursors_outside": (RING, "        point_in(all);\n    }\n\n    [[nodiscard]] bool contains",
                                            "        (void)all;\n    }\n\n    [[nodiscard]] bool contains"),
+    "published_not_looked_at_again": (PUBLISHED, "if (before % 2 == 0 && sequence_.load(std::memory_order_relaxed) == before)",
+                                      "if (before % 2 == 0)"),
+    "published_not_marked": (PUBLISHED, "sequence_.store(before + 1, std::memory_order_relaxed);", "(void)0;"),
     "selection_overwrites": (SELECTION, """\
         while (!word_.compare_exchange_weak(old, pack(change(unpack(old))), std::memory_order_acq_rel,
                                             std::memory_order_relaxed))

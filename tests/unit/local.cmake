@@ -56,6 +56,8 @@ if(HOLDFAST_PRESET MATCHES "^(release|tsan)$")
     holdfast_mutant(ring_forgets_old_cursors run ring_cursors)
     holdfast_mutant(ring_link_leaves_cursors_outside run ring_cursors)
     holdfast_mutant(ring_unlink_leaves_cursors_outside run ring_cursors)
+    holdfast_mutant(published_not_looked_at_again run published_reads)
+    holdfast_mutant(published_not_marked run published_reads)
     holdfast_mutant(selection_overwrites run selection_losses)
 
     # Each mutant of the script has a test, in one of the two presets.
