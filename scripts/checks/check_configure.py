@@ -35,11 +35,11 @@ class Configure(unittest.TestCase):
         return {"PKG_CONFIG_PATH": str(self.top)}
 
     def test_another_dpdk_is_refused_and_says_what_to_do(self):
-        for version in ("22.11.11", "24.07.0", "24.110.0", "25.11.0"):
+        for version in ("22.11.11", "24.110.0", "25.07.0", "26.11.0"):
             with self.subTest(version=version):
                 error = self.refused(**self.with_dpdk(version))
-                self.assertIn(f"DPDK {version} was found, but src/abi has driver interface blocks for 24.11.x only", error)
-                self.assertIn("HOLDFAST_ENV=root scripts/build", error)
+                self.assertIn(f"DPDK {version} was found, but src/abi has driver interface blocks for 24.11.x and 25.11.x only", error)
+                self.assertIn("HOLDFAST_ENV=root scripts/build --suite trixie", error)
 
     def test_no_dpdk_is_refused_and_says_what_to_do(self):
         error = self.refused(PKG_CONFIG_LIBDIR=str(self.top), PKG_CONFIG_PATH="")

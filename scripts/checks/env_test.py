@@ -141,6 +141,13 @@ class Setup(unittest.TestCase):
         self.assertEqual(result.returncode, 1)
         self.assertIn("--nonsense", result.stderr)
 
+    def test_a_suite_without_a_usable_name_is_an_error(self):
+        for arguments in (["--suite"], ["--suite", ""], ["--suite", "../x"], ["--suite", "--where"]):
+            with self.subTest(arguments=arguments):
+                result = run(*arguments, script=SETUP)
+                self.assertEqual(result.returncode, 1)
+                self.assertIn("needs the name of a Debian release", result.stderr)
+
 
 class DebianRoot(unittest.TestCase):
     """Where the environment is a root of its own."""
@@ -206,6 +213,22 @@ class DebianRoot(unittest.TestCase):
             packages.write("hello\n")
         self.assertNotEqual(where(), WHERE)
         self.assertIn("run scripts/setup", run("true", script=copy / "scripts" / "run-in-env").stderr)
+
+    def test_another_suite_means_another_root(self):
+        other = run("--suite", "sid", "--where", script=SETUP)
+        self.assertEqual(other.returncode, 0, other.stderr)
+        self.assertEqual(pathlib.Path(other.stdout.strip()).parent, pathlib.Path(WHERE).parent)
+        self.assertTrue(pathlib.Path(other.stdout.strip()).name.startswith("sid-"), other.stdout)
+        by_variable = run("--where", script=SETUP, env={**os.environ, "HOLDFAST_SUITE": "sid"})
+        self.assertEqual(by_variable.stdout, other.stdout)
+        result = run("--suite", "sid", "true")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("run scripts/setup --suite sid", result.stderr)
+
+    def test_inside_one_suite_another_is_refused(self):
+        result = run("scripts/build", "--suite", "sid")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("already inside", result.stderr)
 
     def test_a_root_inside_the_checkout_is_refused(self):
         result = run("--where", script=SETUP, env={**os.environ, "HOLDFAST_ROOT": str(CHECKOUT / "build")})

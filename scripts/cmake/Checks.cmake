@@ -14,6 +14,20 @@ holdfast_check(layers_self_test COMMAND ${HOLDFAST_PYTHON} -B ${checks}/check_la
 
 holdfast_check(configure COMMAND ${HOLDFAST_PYTHON} -B ${checks}/check_configure.py ${CMAKE_SOURCE_DIR})
 
+# The tables of src/abi against the headers of this build, and whether a wrong header is found.
+set(fields_table ${CMAKE_SOURCE_DIR}/src/abi/fields_${HOLDFAST_DPDK_ABI}.inc)
+add_library(fields_dump OBJECT ${CMAKE_SOURCE_DIR}/src/abi/fields.cpp)
+target_compile_options(fields_dump PRIVATE -O0 -gdwarf-5 -fno-eliminate-unused-debug-types)
+target_link_libraries(fields_dump PRIVATE holdfast_abi)
+holdfast_check(fields
+    COMMAND ${HOLDFAST_PYTHON} -B ${checks}/check_fields.py
+        $<TARGET_OBJECTS:fields_dump> ${CMAKE_SOURCE_DIR}/src/abi/dpdk ${fields_table})
+if(NOT HOLDFAST_DPDK_HAS_DRIVER_HEADERS)
+    holdfast_check(fields_self_test
+        COMMAND ${HOLDFAST_PYTHON} -B ${checks}/check_fields_test.py
+            ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR} ${fields_table})
+endif()
+
 # Every header must compile as the first and only include of a file, with what its layer may see and no more.
 set(alone_dir ${CMAKE_CURRENT_BINARY_DIR}/headers)
 add_custom_target(self_contained_headers)
@@ -37,7 +51,7 @@ function(holdfast_headers_alone name language)
 endfunction()
 foreach(layer base abi datapath port hotplug driver mayfly)
     file(GLOB headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/src/${layer}/*.h)
-    if(layer STREQUAL "abi")
+    if(layer STREQUAL "abi" AND NOT HOLDFAST_DPDK_HAS_DRIVER_HEADERS)
         file(GLOB shims CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/src/abi/dpdk ${CMAKE_SOURCE_DIR}/src/abi/dpdk/*.h)
         list(APPEND headers ${shims})
     endif()

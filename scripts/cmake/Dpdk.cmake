@@ -2,6 +2,8 @@
 # Finds DPDK and gives:
 #   holdfast::dpdk_headers  include paths (as SYSTEM) and compile flags, no library
 #   holdfast::dpdk          the same, and exactly the libraries that the modules call
+#   HOLDFAST_DPDK_ABI       its release, as src/abi/fields_*.inc name it
+#   HOLDFAST_DPDK_HAS_DRIVER_HEADERS   this DPDK was built with -Denable_driver_sdk=true
 #   HOLDFAST_DPDK_PMD_DIR   the folder that this DPDK's EAL loads drivers from by itself
 #   HOLDFAST_PMD_INSTALL_DIR, HOLDFAST_HEADER_INSTALL_DIR   both relative to the installation prefix
 
@@ -15,13 +17,24 @@ if(NOT LIBDPDK_FOUND)
 endif()
 
 # src/abi declares DPDK's unpublished driver structs, one block per ABI, so a version without a block must not build.
-if(NOT LIBDPDK_VERSION MATCHES "^24\\.11(\\.|$)")
-    message(FATAL_ERROR "DPDK ${LIBDPDK_VERSION} was found, but src/abi has driver interface blocks for 24.11.x only. "
-        "Either build in a Debian 13 root, which has 24.11 (HOLDFAST_ENV=root scripts/build), "
-        "or point PKG_CONFIG_PATH at a DPDK 24.11 installation, "
+if(NOT LIBDPDK_VERSION MATCHES "^2[45]\\.11(\\.|$)")
+    message(FATAL_ERROR
+        "DPDK ${LIBDPDK_VERSION} was found, but src/abi has driver interface blocks for 24.11.x and 25.11.x only. "
+        "Either build in a Debian 13 root, which has 24.11 (HOLDFAST_ENV=root scripts/build --suite trixie), "
+        "or point PKG_CONFIG_PATH at an installation of DPDK 24.11 or 25.11, "
         "or add a block for ${LIBDPDK_VERSION} to src/abi and its version to scripts/cmake/Dpdk.cmake.")
 endif()
 message(STATUS "DPDK ${LIBDPDK_VERSION}")
+string(REGEX REPLACE "^([0-9]+)\\.([0-9]+).*" "\\1_\\2" HOLDFAST_DPDK_ABI ${LIBDPDK_VERSION})
+
+# Never cached: the headers of a DPDK that was replaced meanwhile decide nothing.
+unset(HOLDFAST_ETHDEV_DRIVER_H)
+find_file(HOLDFAST_ETHDEV_DRIVER_H ethdev_driver.h PATHS ${LIBDPDK_INCLUDE_DIRS} NO_DEFAULT_PATH NO_CACHE)
+set(HOLDFAST_DPDK_HAS_DRIVER_HEADERS OFF)
+if(HOLDFAST_ETHDEV_DRIVER_H)
+    set(HOLDFAST_DPDK_HAS_DRIVER_HEADERS ON)
+    message(STATUS "It has driver headers, so src/abi/dpdk is not used")
+endif()
 
 pkg_get_variable(LIBDPDK_PREFIX libdpdk prefix)
 pkg_get_variable(LIBDPDK_INCLUDEDIR libdpdk includedir)
@@ -40,7 +53,11 @@ target_compile_options(holdfast_dpdk_headers INTERFACE ${dpdk_flags})
 add_library(holdfast_dpdk INTERFACE)
 add_library(holdfast::dpdk ALIAS holdfast_dpdk)
 target_link_libraries(holdfast_dpdk INTERFACE holdfast_dpdk_headers)
-foreach(library eal ethdev mbuf mempool ring kvargs telemetry log net bus_vdev)
+set(libraries eal ethdev mbuf mempool ring kvargs telemetry log net bus_vdev)
+if(HOLDFAST_COMPILE_ONLY)
+    set(libraries)
+endif()
+foreach(library ${libraries})
     find_library(HOLDFAST_RTE_${library} NAMES librte_${library}.so
         HINTS ${LIBDPDK_LIBDIR} ${LIBDPDK_LIBRARY_DIRS} REQUIRED)
     mark_as_advanced(HOLDFAST_RTE_${library})

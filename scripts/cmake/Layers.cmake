@@ -24,6 +24,9 @@ endfunction()
 # Makes the loadable driver librte_net_NAME.so in the top of the build tree. MAP is its version script.
 function(holdfast_module name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "MAP" "LAYERS")
+    if(HOLDFAST_COMPILE_ONLY)
+        return()
+    endif()
     set(target rte_net_${name})
     add_library(${target} MODULE)
     set_target_properties(${target} PROPERTIES

@@ -4,7 +4,7 @@
 # Variables that a user may set:
 #   HOLDFAST_ENV     native, root or (default) auto: native where apt has DPDK >= 24.11, else a Debian root
 #   HOLDFAST_ROOT    the folder that keeps the Debian roots (default: $XDG_CACHE_HOME/holdfast or ~/.cache/holdfast)
-#   HOLDFAST_SUITE   the Debian release of the root (default: trixie)
+#   HOLDFAST_SUITE   the Debian release to build for (default: trixie, or what this host is); --suite NAME sets it
 # Variables that scripts/run-in-env sets for the command:
 #   HOLDFAST_IN_ENV  the environment's name, part of the build folder's name
 #   HOLDFAST_HAVE_ROOT, HOLDFAST_HAVE_NETNS, HOLDFAST_HAVE_TUN, HOLDFAST_HAVE_HUGEPAGES   1 or 0
@@ -12,6 +12,7 @@
 HF_CHECKOUT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 HF_SUITE=${HOLDFAST_SUITE:-trixie}
 HF_MIN_DPDK=24.11
+HF_ARM64=/var/lib/holdfast/arm64 # DPDK's headers for the cross compiler, inside the environment
 
 hf_say() { printf 'holdfast: %s\n' "$*" >&2; }
 
@@ -29,8 +30,21 @@ hf_usage() {
 # Are we inside the environment already (also natively, once run-in-env has looked at the machine)?
 hf_inside() { [[ -n ${HOLDFAST_IN_ENV:-} ]]; }
 
+# hf_use_suite NAME: what the option --suite means, here and in the scripts that this one starts.
+hf_use_suite() {
+    [[ $1 =~ ^[a-z][a-z0-9.-]*$ ]] || hf_die "--suite needs the name of a Debian release, such as trixie; not '$1'"
+    ! hf_inside || [[ $HOLDFAST_IN_ENV == "$1" ]] || hf_die "--suite $1: already inside '$HOLDFAST_IN_ENV'"
+    export HOLDFAST_SUITE=$1
+    HF_SUITE=$1
+}
+
 # The packages of scripts/lib/packages, one a line, sorted.
 hf_packages() { sed -e 's/#.*//' -e 's/[[:space:]]//g' -e '/^$/d' "$HF_CHECKOUT/scripts/lib/packages" | LC_ALL=C sort -u; }
+
+# Is this host of another Debian release than the one that was asked for?
+hf_other_suite() {
+    [[ -n ${HOLDFAST_SUITE:-} ]] && ! grep -qxF "VERSION_CODENAME=$HOLDFAST_SUITE" /etc/os-release
+}
 
 # Is a new enough DPDK installed on this host?
 hf_host_has_dpdk() {
@@ -53,7 +67,9 @@ hf_pick_mode() {
     native | root) HF_MODE=${HOLDFAST_ENV} ;;
     auto)
         hf_pick_root
-        if hf_host_has_dpdk; then
+        if hf_other_suite; then
+            HF_MODE=root
+        elif hf_host_has_dpdk; then
             HF_MODE=native
         elif hf_root_ready || ! hf_apt_has_dpdk; then
             HF_MODE=root
@@ -74,7 +90,7 @@ hf_pick_root() {
     esac
     local key
     key=$({
-        echo "recipe 1 $HF_SUITE"
+        echo "recipe 2 $HF_SUITE"
         hf_packages
     } | sha256sum | cut -c1-12)
     HF_ROOT=$HF_ROOTS/$HF_SUITE-$key

@@ -9,17 +9,20 @@
 #include <cstring>
 #include <string_view>
 
-// One block per ABI. A new DPDK is a new block beside the old one, with its own declarations in a folder like dpdk/.
-// The figures are what that DPDK's own headers give; they keep ours from being changed by accident.
+// One block per ABI. Another DPDK is another block here, its declarations in dpdk/, where both stand side by side, and
+// its table in fields.cpp.
 #if RTE_VER_YEAR == 24 && RTE_VER_MONTH == 11
 namespace {
 constexpr holdfast::abi::Version kBuiltFor{24, 11};
-static_assert(sizeof(rte_eth_dev) == 16576 && sizeof(rte_eth_dev_data) == 6144 && sizeof(eth_dev_ops) == 968);
-static_assert(sizeof(rte_device) == 64 && sizeof(rte_driver) == 32);
-static_assert(sizeof(rte_vdev_device) == 80 && sizeof(rte_vdev_driver) == 88);
+static_assert(offsetof(eth_dev_ops, tm_ops_get) == 696);
+} // namespace
+#elif RTE_VER_YEAR == 25 && RTE_VER_MONTH == 11
+namespace {
+constexpr holdfast::abi::Version kBuiltFor{25, 11};
+static_assert(offsetof(eth_dev_ops, tm_ops_get) == 696 + 3 * sizeof(void *));
 } // namespace
 #else
-#error "src/abi has no block for this DPDK release. Build with DPDK 24.11, or add a block and the declarations for it."
+#error "src/abi has no block for this DPDK release. Build with DPDK 24.11 or 25.11, or add a block for it."
 #endif
 
 namespace holdfast::abi {

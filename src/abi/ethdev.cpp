@@ -50,7 +50,7 @@ class RealEthdev final : public Ethdev {
         return up ? rte_eth_dev_set_link_up(port.raw()) : rte_eth_dev_set_link_down(port.raw());
     }
     int link(PortId port, rte_eth_link &link) override { return rte_eth_link_get_nowait(port.raw(), &link); }
-    int stats(PortId port, rte_eth_stats &stats) override { return rte_eth_stats_get(port.raw(), &stats); }
+    int stats(PortId port, PortStats &stats) override { return read_stats(port, stats); }
     int stats_reset(PortId port) override { return rte_eth_stats_reset(port.raw()); }
     bool is_removed(PortId port) override { return rte_eth_dev_is_removed(port.raw()) != 0; }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include "abi/stats.h"
 #include "base/ids.h"
 #include "base/result.h"
 
@@ -41,7 +42,7 @@ class Ethdev {
     virtual int set_link(PortId port, bool up) = 0;
     /// Without waiting for the link to come up.
     virtual int link(PortId port, rte_eth_link &link) = 0;
-    virtual int stats(PortId port, rte_eth_stats &stats) = 0;
+    virtual int stats(PortId port, PortStats &stats) = 0;
     virtual int stats_reset(PortId port) = 0;
     [[nodiscard]] virtual bool is_removed(PortId port) = 0;
 

@@ -61,8 +61,8 @@ std::uint16_t tx_burst(void *tx_queue, rte_mbuf **pkts, std::uint16_t n) noexcep
 /// Thread: the one that uses this queue.
 std::uint16_t tx_prepare(void *tx_queue, rte_mbuf **pkts, std::uint16_t n) noexcept;
 
-/// Sum of the used descriptors over the sub-devices, or -ENOTSUP (as ethdev carries it) when none can tell. Any thread.
-std::uint32_t rx_queue_count(void *rx_queue) noexcept;
+/// Sum of the used descriptors over the sub-devices, or -ENOTSUP when none can tell. Any thread.
+int rx_queue_count(void *rx_queue) noexcept;
 
 /// Used descriptors of the active sub-device; -ENODEV without one. Any thread.
 int tx_queue_count(void *tx_queue) noexcept;

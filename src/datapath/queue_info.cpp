@@ -37,7 +37,7 @@ template <class Queue, class F> int of_active(Queue &q, F ask) noexcept {
 
 } // namespace
 
-std::uint32_t rx_queue_count(void *rx_queue) noexcept {
+int rx_queue_count(void *rx_queue) noexcept {
     auto &q = *static_cast<RxQueue *>(rx_queue);
     int sum = -ENOTSUP;
     for (const SubQueue &sub : q.subs)
@@ -45,7 +45,7 @@ std::uint32_t rx_queue_count(void *rx_queue) noexcept {
             if (const int used = rte_eth_rx_queue_count(s.port, s.queue); used >= 0)
                 sum = (sum < 0 ? 0 : sum) + used;
         });
-    return static_cast<std::uint32_t>(sum);
+    return sum;
 }
 
 int tx_queue_count(void *tx_queue) noexcept {

@@ -111,7 +111,7 @@ Status Onlooker::info(rte_eth_dev_info *info) {
     return {};
 }
 
-Status Onlooker::stats(rte_eth_stats *stats) {
+Status Onlooker::stats(abi::PortStats *stats) {
     Snapshot s;
     if (!look(s))
         return kNoAnswer;

@@ -43,7 +43,7 @@ class Onlooker {
     int close();
     int link_update(int wait);
     Status info(rte_eth_dev_info *info);
-    Status stats(rte_eth_stats *stats);
+    Status stats(abi::PortStats *stats);
     int xstats(rte_eth_xstat *stats, unsigned n);
     int xstats_names(rte_eth_xstat_name *names, unsigned n);
     void rxq_info(std::uint16_t queue, rte_eth_rxq_info *info);

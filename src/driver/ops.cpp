@@ -3,6 +3,8 @@
 
 #include "abi/bus.h"
 #include "abi/callback.h"
+#include "abi/fast_path.h"
+#include "abi/stats.h"
 #include "base/result.h"
 #include "datapath/datapath.h"
 #include "hotplug/host_thread.h"
@@ -49,7 +51,7 @@ constexpr eth_dev_ops kOps = [] {
     ops.mac_addr_set = callback<&VirtualPort::mac_addr_set>;
     ops.set_mc_addr_list = callback<&VirtualPort::set_mc_addr_list>;
     ops.mtu_set = callback<&VirtualPort::mtu_set>;
-    ops.stats_get = callback<&VirtualPort::stats_get>;
+    ops.stats_get = abi::fill_stats<callback<&VirtualPort::stats_get>>;
     ops.stats_reset = callback<&VirtualPort::stats_reset>;
     ops.xstats_get = callback<&VirtualPort::xstats_get>;
     ops.xstats_reset = callback<&VirtualPort::xstats_reset>;
@@ -81,10 +83,11 @@ constexpr eth_dev_ops kOps = [] {
 
 void install(rte_eth_dev &dev) noexcept {
     dev.dev_ops = &kOps;
+    abi::empty_fast_path(dev);
     dev.rx_pkt_burst = datapath::rx_burst;
     dev.tx_pkt_burst = datapath::tx_burst;
     dev.tx_pkt_prepare = datapath::tx_prepare;
-    dev.rx_queue_count = datapath::rx_queue_count;
+    dev.rx_queue_count = abi::count_rx<datapath::rx_queue_count>;
     dev.tx_queue_count = datapath::tx_queue_count;
     dev.rx_descriptor_status = datapath::rx_descriptor_status;
     dev.tx_descriptor_status = datapath::tx_descriptor_status;

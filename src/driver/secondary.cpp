@@ -2,7 +2,9 @@
 #include "driver/secondary.h"
 
 #include "abi/callback.h"
+#include "abi/fast_path.h"
 #include "abi/log.h"
+#include "abi/stats.h"
 #include "base/result.h"
 #include "datapath/datapath.h"
 #include "driver/onlooker.h"
@@ -32,7 +34,7 @@ constexpr eth_dev_ops kOps = [] {
     ops.dev_close = callback<&Onlooker::close>;
     ops.link_update = callback<&Onlooker::link_update>;
     ops.dev_infos_get = callback<&Onlooker::info>;
-    ops.stats_get = callback<&Onlooker::stats>;
+    ops.stats_get = abi::fill_stats<callback<&Onlooker::stats>>;
     ops.xstats_get = callback<&Onlooker::xstats>;
     ops.xstats_get_names = callback<&Onlooker::xstats_names>;
     ops.rxq_info_get = callback<&Onlooker::rxq_info>;
@@ -71,6 +73,7 @@ Status attach_secondary(rte_vdev_device &vdev) {
     dev->device = &vdev.device;
     dev->dev_ops = &kOps;
     dev->flow_fp_ops = &rte_flow_fp_default_ops; // ethdev sets them where a port is allocated only
+    abi::empty_fast_path(*dev);
     dev->rx_pkt_burst = datapath::no_rx_burst;
     dev->tx_pkt_burst = datapath::no_tx_burst;
     rte_eth_dev_probing_finish(dev);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "abi/callback.h"
+#include "abi/fast_path.h"
+#include "abi/stats.h"
 #include "mayfly/port.h"
 
 namespace holdfast::mayfly {
@@ -34,7 +36,7 @@ constexpr eth_dev_ops all_ops() noexcept {
     ops.mac_addr_set = slot<Op::kMacAddrSet, &Port::mac_set>;
     ops.set_mc_addr_list = slot<Op::kSetMcAddrList, &Port::mc_list>;
     ops.mtu_set = slot<Op::kMtuSet, &Port::mtu_set>;
-    ops.stats_get = slot<Op::kStatsGet, &Port::stats>;
+    ops.stats_get = abi::fill_stats<slot<Op::kStatsGet, &Port::stats>>;
     ops.stats_reset = slot<Op::kStatsReset, &Port::stats_reset>;
     ops.xstats_get = slot<Op::kXstatsGet, &Port::xstats>;
     ops.xstats_reset = slot<Op::kXstatsReset, &Port::xstats_reset>;
@@ -170,11 +172,17 @@ void install_bursts(rte_eth_dev &dev, const Config &config) noexcept {
     const auto has = [&config](Op op) { return !config.no_ops.test(index(op)); };
     dev.rx_pkt_burst = rx_burst;
     dev.tx_pkt_burst = tx_burst;
-    dev.tx_pkt_prepare = has(Op::kTxPrepare) ? tx_prepare : nullptr;
-    dev.rx_queue_count = has(Op::kRxQueueCount) ? rx_queue_count : nullptr;
-    dev.tx_queue_count = has(Op::kTxQueueCount) ? tx_queue_count : nullptr;
-    dev.rx_descriptor_status = has(Op::kRxDescriptorStatus) ? rx_descriptor_status : nullptr;
-    dev.tx_descriptor_status = has(Op::kTxDescriptorStatus) ? tx_descriptor_status : nullptr;
+    abi::empty_fast_path(dev);
+    if (has(Op::kTxPrepare))
+        dev.tx_pkt_prepare = tx_prepare;
+    if (has(Op::kRxQueueCount))
+        dev.rx_queue_count = abi::count_rx<rx_queue_count>;
+    if (has(Op::kTxQueueCount))
+        dev.tx_queue_count = tx_queue_count;
+    if (has(Op::kRxDescriptorStatus))
+        dev.rx_descriptor_status = rx_descriptor_status;
+    if (has(Op::kTxDescriptorStatus))
+        dev.tx_descriptor_status = tx_descriptor_status;
 }
 
 } // namespace holdfast::mayfly

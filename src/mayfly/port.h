@@ -2,6 +2,7 @@
 #pragma once
 
 #include "abi/rx_interrupts.h"
+#include "abi/stats.h"
 #include "base/result.h"
 #include "mayfly/config.h"
 #include "mayfly/device.h"
@@ -119,7 +120,7 @@ class Port {
     int fw_version(char *text, std::size_t size);
     const std::uint32_t *ptypes(std::size_t *count);
     Status dump(FILE *file);
-    Status stats(rte_eth_stats *stats);
+    Status stats(abi::PortStats *stats);
     Status stats_reset();
     int xstats(rte_eth_xstat *values, unsigned n);
     int xstats_names(rte_eth_xstat_name *names, unsigned n);

@@ -96,7 +96,7 @@ Port::Reading Port::since_reset(bool rx, std::uint16_t number) const noexcept {
     return now;
 }
 
-Status Port::stats(rte_eth_stats *stats) {
+Status Port::stats(abi::PortStats *stats) {
     for (std::uint16_t i = 0; i < kMostQueues; i++) {
         const Reading rx = since_reset(true, i);
         const Reading tx = since_reset(false, i);

@@ -73,7 +73,7 @@ std::uint16_t waiting(const Queue &queue, const QueueParts &parts) noexcept;
 std::uint16_t rx_burst(void *queue, rte_mbuf **packets, std::uint16_t n) noexcept;
 std::uint16_t tx_burst(void *queue, rte_mbuf **packets, std::uint16_t n) noexcept;
 std::uint16_t tx_prepare(void *queue, rte_mbuf **packets, std::uint16_t n) noexcept;
-std::uint32_t rx_queue_count(void *queue) noexcept;
+int rx_queue_count(void *queue) noexcept;
 int tx_queue_count(void *queue) noexcept;
 int rx_descriptor_status(void *queue, std::uint16_t offset) noexcept;
 int tx_descriptor_status(void *queue, std::uint16_t offset) noexcept;

@@ -76,11 +76,10 @@ std::uint16_t waiting(const Queue &queue, const QueueParts &parts) noexcept {
     return static_cast<std::uint16_t>(std::min<std::uint32_t>(parts.inbox->ring->waiting(), parts.descriptors));
 }
 
-std::uint32_t rx_queue_count(void *opaque) noexcept {
+int rx_queue_count(void *opaque) noexcept {
     auto &queue = *static_cast<Queue *>(opaque);
     const SideVisit visit(queue, Op::kRxQueueCount);
-    // ethdev hands this number on as an int, so that an errno comes out as one.
-    return visit.error() != 0 ? static_cast<std::uint32_t>(visit.error()) : ready(queue, visit);
+    return visit.error() != 0 ? visit.error() : static_cast<int>(ready(queue, visit));
 }
 
 int tx_queue_count(void *opaque) noexcept {

@@ -2,6 +2,7 @@
 // A mayfly's port in a secondary process. The device, its queues and its rings are memory of the primary alone; the
 // shared part of the port may be read, and closing it gives back what this process holds, which is nothing.
 #include "abi/callback.h"
+#include "abi/fast_path.h"
 #include "mayfly/config.h"
 #include "mayfly/vdev.h"
 
@@ -50,6 +51,7 @@ int attach(rte_vdev_device &vdev, unsigned number) noexcept {
     dev->process_private = &onlooker;
     dev->device = &vdev.device;
     dev->dev_ops = &kLook;
+    abi::empty_fast_path(*dev);
     dev->rx_pkt_burst = no_burst;
     dev->tx_pkt_burst = no_burst;
     rte_eth_dev_probing_finish(dev);

@@ -89,14 +89,14 @@ int VirtualPort::read_stats(const Locked &) {
     return first;
 }
 
-rte_eth_stats VirtualPort::summed(const Locked &) const {
-    rte_eth_stats sum{};
+abi::PortStats VirtualPort::summed(const Locked &) const {
+    abi::PortStats sum{};
     for (const std::unique_ptr<SubDevice> &sub : subs_)
         add(sum, sub->counted());
     return sum;
 }
 
-int VirtualPort::stats_get(rte_eth_stats *stats) {
+int VirtualPort::stats_get(abi::PortStats *stats) {
     const Locked held(mutex_);
     const int rc = read_stats(held);
     if (rc == 0)

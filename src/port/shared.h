@@ -38,7 +38,7 @@ struct Snapshot {
     };
 
     rte_eth_dev_info info;
-    rte_eth_stats stats;
+    abi::PortStats stats;
     PortCounts port_counts;
     std::array<SubCounts, kMaxSubDevices> sub_counts;
     std::array<Sub, kMaxSubDevices> subs;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <rte_ethdev.h>
+#include "abi/stats.h"
 
 namespace holdfast {
 
@@ -11,23 +11,23 @@ namespace holdfast {
 class Counters {
   public:
     /// From here on counts what comes on top of `now`: what the device counted before is not ours.
-    void begin(const rte_eth_stats &now) noexcept { last_ = now; }
+    void begin(const abi::PortStats &now) noexcept { last_ = now; }
 
     /// Takes a new reading in.
-    void update(const rte_eth_stats &now) noexcept;
+    void update(const abi::PortStats &now) noexcept;
 
     /// The sum so far. It stays when the sub-device leaves.
-    [[nodiscard]] const rte_eth_stats &total() const noexcept { return total_; }
+    [[nodiscard]] const abi::PortStats &total() const noexcept { return total_; }
 
     /// Starts again at zero, from the last reading on.
     void reset() noexcept { total_ = {}; }
 
   private:
-    rte_eth_stats total_{};
-    rte_eth_stats last_{};
+    abi::PortStats total_{};
+    abi::PortStats last_{};
 };
 
 /// Adds each counter of `more` to `sum`.
-void add(rte_eth_stats &sum, const rte_eth_stats &more) noexcept;
+void add(abi::PortStats &sum, const abi::PortStats &more) noexcept;
 
 } // namespace holdfast

@@ -126,7 +126,7 @@ Status SubDevice::adopt(abi::Ethdev &ethdev, PortId port, bool used) {
         return {rc, "ask a sub-device for its MAC address"};
     info_ = info;
     own_mac_ = mac;
-    rte_eth_stats stats{};
+    abi::PortStats stats{};
     (void)ethdev.stats(port, stats); // a device without counters counts from zero
     counters_.begin(stats);
 
@@ -232,7 +232,7 @@ void SubDevice::forget_rss() noexcept {
 }
 
 void SubDevice::count(abi::Ethdev &ethdev) {
-    rte_eth_stats now{};
+    abi::PortStats now{};
     if (ethdev.stats(port_, now) == 0)
         counters_.update(now);
 }
@@ -267,7 +267,7 @@ void SubDevice::learn(abi::Ethdev &ethdev, const Change &change) {
 Status SubDevice::read_stats(abi::Ethdev &ethdev) {
     if (!touchable())
         return {};
-    rte_eth_stats now{};
+    abi::PortStats now{};
     const int rc = ethdev.stats(port_, now);
     if (rc == 0)
         counters_.update(now);
@@ -281,7 +281,7 @@ Status SubDevice::restart_stats(abi::Ethdev &ethdev) {
     if (usable())
         if (const int rc = ethdev.stats_reset(port_); judge(ethdev, rc) == Outcome::kRefused)
             return {rc, "reset the counters of a sub-device"};
-    rte_eth_stats now{};
+    abi::PortStats now{};
     const int rc = ethdev.stats(port_, now);
     if (rc == 0)
         counters_.begin(now);

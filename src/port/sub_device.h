@@ -143,7 +143,7 @@ class SubDevice final : public abi::PortListener {
     Status restart_stats(abi::Ethdev &ethdev);
     /// Counts from zero.
     void clear_stats() noexcept { counters_.reset(); }
-    [[nodiscard]] const rte_eth_stats &counted() const noexcept { return counters_.total(); }
+    [[nodiscard]] const abi::PortStats &counted() const noexcept { return counters_.total(); }
 
     // ---- for the reconciler
     /// A plug-in failed: says why, and waits longer each time.

@@ -89,7 +89,7 @@ class VirtualPort final : public Keeper {
         bool wanted = false, active = false, joined = false;
         PortId port{};
         std::uint64_t removals = 0, plugins = 0;
-        rte_eth_stats stats{};
+        abi::PortStats stats{};
     };
     struct Info {
         std::string name;
@@ -122,7 +122,7 @@ class VirtualPort final : public Keeper {
     int link_update(int wait);
     Status set_link_up() { return change(LinkUp{true}); }
     Status set_link_down() { return change(LinkUp{false}); }
-    int stats_get(rte_eth_stats *stats);
+    int stats_get(abi::PortStats *stats);
     Status stats_reset();
     int xstats_get(rte_eth_xstat *stats, unsigned n);
     int xstats_get_names(rte_eth_xstat_name *names, unsigned n);
@@ -231,7 +231,7 @@ class VirtualPort final : public Keeper {
     void promise(const Locked &, rte_eth_dev_info &info) const HOLDFAST_TSA(requires_capability(mutex_));
     std::vector<std::uint32_t> common_ptypes(const Locked &) const HOLDFAST_TSA(requires_capability(mutex_));
     int read_stats(const Locked &) HOLDFAST_TSA(requires_capability(mutex_));
-    rte_eth_stats summed(const Locked &) const HOLDFAST_TSA(requires_capability(mutex_));
+    abi::PortStats summed(const Locked &) const HOLDFAST_TSA(requires_capability(mutex_));
     PortCounts count_port(const Locked &) const HOLDFAST_TSA(requires_capability(mutex_));
     std::span<const SubCounts> count_subs(const Locked &, std::array<SubCounts, kMaxSubDevices> &out) const
         HOLDFAST_TSA(requires_capability(mutex_));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include "abi/stats.h"
+
 #include <rte_ethdev.h>
 
 #include <cstddef>
@@ -11,7 +13,7 @@ namespace holdfast {
 
 /// What one sub-device gives to the extended statistics.
 struct SubCounts {
-    rte_eth_stats stats{};
+    abi::PortStats stats{};
     std::uint64_t plugins = 0;
     std::uint64_t removals = 0;
 };

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What ethdev copies when a port starts, and what it takes back when it releases one: fields that no public function
 // reads.
+
+// rte_eth_tx_queue_count() and rte_eth_recycle_mbufs() are experimental.
+#define ALLOW_EXPERIMENTAL_API
+
+#include "abi/fast_path.h"
+
 #include "abi/driver_abi.h"
 #include "support/eal_state.h"
 
@@ -27,7 +33,7 @@ std::uint16_t tx_burst(void *, rte_mbuf **, std::uint16_t) {
 std::uint16_t tx_prepare(void *, rte_mbuf **, std::uint16_t) {
     return 0;
 }
-std::uint32_t rx_count(void *) {
+int rx_count(void *) {
     return 1;
 }
 int rx_status(void *, std::uint16_t) {
@@ -94,7 +100,7 @@ int probe(rte_vdev_device *vdev) {
     dev->rx_pkt_burst = &rx_burst;
     dev->tx_pkt_burst = &tx_burst;
     dev->tx_pkt_prepare = &tx_prepare;
-    dev->rx_queue_count = &rx_count;
+    dev->rx_queue_count = count_rx<rx_count>;
     dev->rx_descriptor_status = &rx_status;
     dev->tx_queue_count = &tx_count;
     dev->tx_descriptor_status = &tx_status;
@@ -195,6 +201,22 @@ TEST_F(FastPath, EachFunctionAndArrayIsReachedThroughThePublicCalls) {
     EXPECT_EQ(rte_eth_fp_ops[port].recycle_tx_mbufs_reuse(nullptr, nullptr), 5);
     EXPECT_EQ(dev_->data->rx_queues[1], &dev_->data->rx_queues[1]);
     EXPECT_EQ(dev_->data->tx_queues[0], &dev_->data->tx_queues[0]);
+}
+
+// ethdev leaves some of them in the entry of a released port, for its next owner.
+TEST_F(FastPath, AnEmptiedPortCanDoNothingAndSaysSo) {
+    empty_fast_path(*dev_);
+    start();
+    const std::uint16_t port = dev_->data->port_id;
+    EXPECT_EQ(rte_eth_rx_queue_count(port, 0), -ENOTSUP);
+    EXPECT_EQ(rte_eth_tx_queue_count(port, 0), -ENOTSUP);
+    EXPECT_EQ(rte_eth_rx_descriptor_status(port, 0, 0), -ENOTSUP);
+    EXPECT_EQ(rte_eth_tx_descriptor_status(port, 0, 0), -ENOTSUP);
+    rte_mbuf *packet = nullptr;
+    EXPECT_EQ(rte_eth_tx_prepare(port, 0, &packet, 1), 1);
+    rte_eth_recycle_rxq_info recycled{};
+    EXPECT_EQ(rte_eth_recycle_mbufs(port, 0, port, 0, &recycled), 0);
+    EXPECT_STREQ(check_fast_path(*dev_).what(), "");
 }
 
 // A callback on a queue stands in the arrays of rte_eth_dev.

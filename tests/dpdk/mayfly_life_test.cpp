@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Probe to close, unplug and plug, and the faults that can be ordered.
+#include "abi/stats.h"
 #include "mayfly_rig.h"
 
 namespace holdfast::mayfly::rig {
@@ -30,8 +31,8 @@ TEST_F(MayflyLife, GeneratesNumberedPacketsThatGoOnInTheNextLife) {
                 rte_pktmbuf_free(m);
             }
         }
-        rte_eth_stats stats;
-        ASSERT_EQ(rte_eth_stats_get(id, &stats), 0);
+        abi::PortStats stats;
+        ASSERT_EQ(abi::read_stats(PortId{id}, stats), 0);
         EXPECT_EQ(stats.ipackets, 4u * kBurst) << "a new life counts from zero";
         EXPECT_EQ(stats.q_ibytes[0], 4u * kBurst * 128u);
         detach(name);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Packets that go from one mayfly to another or back to itself, and never get lost on the way of a removal.
+#include "abi/stats.h"
 #include "mayfly_rig.h"
 
 namespace holdfast::mayfly::rig {
@@ -23,8 +24,8 @@ TEST_F(MayflyPair, LoopGivesBackWhatItTookQueueByQueue) {
     EXPECT_EQ(rte_eth_tx_descriptor_status(id, 1, 20), RTE_ETH_TX_DESC_DONE);
     EXPECT_EQ(receive(id, 0), 0u);
     EXPECT_EQ(receive(id, 1), 20u);
-    rte_eth_stats stats;
-    ASSERT_EQ(rte_eth_stats_get(id, &stats), 0);
+    abi::PortStats stats;
+    ASSERT_EQ(abi::read_stats(PortId{id}, stats), 0);
     EXPECT_EQ(stats.q_opackets[1], 20u);
     EXPECT_EQ(stats.q_ipackets[1], 20u);
     EXPECT_EQ(stats.q_ipackets[0], 0u);

@@ -108,7 +108,7 @@ struct NicSettings {
 struct Nic {
     NicSettings set;
     rte_eth_dev_info info{};
-    rte_eth_stats stats{};
+    abi::PortStats stats{};
     rte_eth_conf conf{};
     std::uint16_t rx_queues = 0;
     std::uint16_t tx_queues = 0;
@@ -220,7 +220,7 @@ class Ethdev final : public abi::Ethdev {
             return 0;
         });
     }
-    int stats(PortId port, rte_eth_stats &out) override {
+    int stats(PortId port, abi::PortStats &out) override {
         return call(port, Op::kStats, [&](Nic &n) { return out = n.stats, 0; });
     }
     int stats_reset(PortId port) override {

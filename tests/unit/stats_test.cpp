@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <rte_ethdev.h>
-
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -14,17 +12,17 @@
 namespace holdfast {
 namespace {
 
-using Words = std::array<std::uint64_t, sizeof(rte_eth_stats) / sizeof(std::uint64_t)>;
+using Words = std::array<std::uint64_t, sizeof(abi::PortStats) / sizeof(std::uint64_t)>;
 
 /// Every word of the statistics set to its own multiple of n.
-rte_eth_stats reading(std::uint64_t n) {
+abi::PortStats reading(std::uint64_t n) {
     Words words{};
     for (std::size_t i = 0; i < words.size(); i++)
         words[i] = n * (i + 1);
-    return std::bit_cast<rte_eth_stats>(words);
+    return std::bit_cast<abi::PortStats>(words);
 }
 
-void expect_equal(const rte_eth_stats &a, const rte_eth_stats &b) {
+void expect_equal(const abi::PortStats &a, const abi::PortStats &b) {
     EXPECT_EQ(std::bit_cast<Words>(a), std::bit_cast<Words>(b));
 }
 
@@ -41,7 +39,7 @@ TEST(Counters, CountNothingOfWhatWasBefore) {
 TEST(Counters, CountEachWordByItselfAlsoThoseOfQueues) {
     Counters counters;
     counters.begin({});
-    rte_eth_stats now{};
+    abi::PortStats now{};
     now.ipackets = 5;
     now.obytes = 7;
     now.q_ipackets[3] = 11;
@@ -113,7 +111,7 @@ TEST(Counters, NeverGoBackwards) {
 }
 
 TEST(Stats, AddAddsEveryCounter) {
-    rte_eth_stats sum = reading(3);
+    abi::PortStats sum = reading(3);
     add(sum, reading(4));
     expect_equal(sum, reading(7));
 }

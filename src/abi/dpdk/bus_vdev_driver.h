@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The virtual device bus as a driver sees it, for ABI 25.0 (DPDK 24.11). See dev_driver.h for why this file exists. */
+/* The virtual device bus as a driver sees it, for both ABIs. See dev_driver.h for why this file exists. */
 #pragma once
 
 #include <dev_driver.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a driver must know of a DPDK device and driver, for ABI 25.0 (DPDK 24.11).
+ * What a driver must know of a DPDK device and driver, for ABI 25.0 (DPDK 24.11) and 26.0 (25.11).
  *
  * Debian's DPDK packages hold no driver headers. The files of this folder declare the part that an out-of-tree vdev
  * ethdev driver needs, in our own words, field for field, under the names of the real headers: a DPDK that was built

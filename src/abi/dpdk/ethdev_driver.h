@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An Ethernet device as its driver sees it, for ABI 25.0 (DPDK 24.11). See dev_driver.h for why this file exists.
+ * An Ethernet device as its driver sees it, for ABI 25.0 (DPDK 24.11) and 26.0 (25.11). See dev_driver.h for why this
+ * file exists.
  *
  * Every field is here and in its place. Slots of eth_dev_ops that no driver of this project fills have the type
  * `holdfast_empty_slot`: they keep their place and their real name, but cannot be filled by mistake.
@@ -9,6 +10,7 @@
 
 #include <dev_driver.h>
 #include <rte_ethdev.h>
+#include <rte_version.h>
 
 #include <pthread.h>
 #include <stdint.h>
@@ -16,6 +18,19 @@
 
 #ifdef __cplusplus
 extern "C" {
+#endif
+
+#if RTE_VERSION >= RTE_VERSION_NUM(25, 11, 0, 0)
+#define RTE_ETHDEV_QUEUE_STAT_CNTRS 16
+
+/* Counters of queues, for stats_get. In 24.11 these fields are the end of rte_eth_stats. */
+struct eth_queue_stats {
+    uint64_t q_ipackets[RTE_ETHDEV_QUEUE_STAT_CNTRS];
+    uint64_t q_opackets[RTE_ETHDEV_QUEUE_STAT_CNTRS];
+    uint64_t q_ibytes[RTE_ETHDEV_QUEUE_STAT_CNTRS];
+    uint64_t q_obytes[RTE_ETHDEV_QUEUE_STAT_CNTRS];
+    uint64_t q_errors[RTE_ETHDEV_QUEUE_STAT_CNTRS];
+};
 #endif
 
 struct eth_dev_ops;
@@ -126,7 +141,12 @@ typedef int (*eth_mac_addr_add_t)(struct rte_eth_dev *dev, struct rte_ether_addr
 typedef int (*eth_mac_addr_set_t)(struct rte_eth_dev *dev, struct rte_ether_addr *mac);
 typedef int (*eth_set_mc_addr_list_t)(struct rte_eth_dev *dev, struct rte_ether_addr *list, uint32_t count);
 typedef int (*mtu_set_t)(struct rte_eth_dev *dev, uint16_t mtu);
+#if RTE_VERSION >= RTE_VERSION_NUM(25, 11, 0, 0)
+/* `queues` may be NULL */
+typedef int (*eth_stats_get_t)(struct rte_eth_dev *dev, struct rte_eth_stats *stats, struct eth_queue_stats *queues);
+#else
 typedef int (*eth_stats_get_t)(struct rte_eth_dev *dev, struct rte_eth_stats *stats);
+#endif
 typedef int (*eth_xstats_get_t)(struct rte_eth_dev *dev, struct rte_eth_xstat *stats, unsigned int n);
 typedef int (*eth_xstats_get_names_t)(struct rte_eth_dev *dev, struct rte_eth_xstat_name *names, unsigned int n);
 typedef int (*eth_xstats_get_by_id_t)(struct rte_eth_dev *dev, const uint64_t *ids, uint64_t *values, unsigned int n);
@@ -260,6 +280,11 @@ struct eth_dev_ops {
     eth_read_clock_t read_clock;
     eth_xstats_get_by_id_t xstats_get_by_id;
     eth_xstats_get_names_by_id_t xstats_get_names_by_id;
+#if RTE_VERSION >= RTE_VERSION_NUM(25, 11, 0, 0)
+    holdfast_empty_slot xstats_enable;
+    holdfast_empty_slot xstats_disable;
+    holdfast_empty_slot xstats_query_state;
+#endif
     holdfast_empty_slot tm_ops_get;
     holdfast_empty_slot mtr_ops_get;
     holdfast_empty_slot pool_ops_supported;
