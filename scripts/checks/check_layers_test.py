@@ -53,6 +53,7 @@ FAULTS = [
     ("port/planted.cpp", "int f(A &a) { return a.load(); }", "atomic load names no memory order"),
     ("port/planted.cpp", "void f(A *a) { a->store(g(1)); }", "atomic store names no memory order"),
     ("port/planted.cpp", "void f() { std::atomic_thread_fence(std::memory_order_seq_cst); }", "a free-standing fence"),
+    ("port/planted.cpp", "void f() { std::atomic_signal_fence(std::memory_order_seq_cst); }", "a free-standing fence"),
     ("planted/planted.h", "", "'planted' is no layer"),
 ]
 

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
+struct rte_eth_fp_ops;
 struct rte_mbuf;
 
 /// What lcores touch, and nothing else. These objects are made and changed by the control side; an lcore reads what its
@@ -19,21 +20,25 @@ struct rte_mbuf;
 /// rte_eth_fp_ops, which ethdev fills only at start. What changes at run time are gates, rings and the selection.
 namespace holdfast::datapath {
 
-/// One sub-device as one queue sees it. `door`, `port` and `queue` are written by control while the gate is closed and
-/// quiet, and read by that queue's lcore, which alone writes `guard`. Primary process only.
+/// One sub-device as one queue sees it. Written by control while the gate is closed and quiet, and read by that queue's
+/// lcore, which alone writes `guard` and `guess`. Primary process only.
 struct alignas(kCacheLine) SubQueue : RingNode {
-    Door *door = nullptr;      ///< the sub-device's; lives as long as the virtual port
-    std::uint16_t port = 0;    ///< the sub-device's port id; may be touched only inside the guard
-    std::uint16_t queue = 0;   ///< the same number as on the virtual port
-    std::uint8_t index = 0xff; ///< position of the sub-device in the devargs
+    Door *door = nullptr;                       ///< the sub-device's; lives as long as the virtual port
+    const struct rte_eth_fp_ops *ops = nullptr; ///< its public entry, to be read anew at each burst, inside the guard
+    void *guess = nullptr;                      ///< what its driver's Rx queue was at the last burst (sooner())
+    std::uint16_t port = 0;                     ///< its port id; may be touched only inside the guard
+    std::uint16_t queue = 0;                    ///< the same number as on the virtual port
+    std::uint8_t index = 0xff;                  ///< its position in the devargs
     Guard guard;
 };
 static_assert(sizeof(SubQueue) == kCacheLine);
 
-/// An Rx queue of a virtual port. `cursor` is the lcore's own; the ring is control's.
+/// An Rx queue of a virtual port. `cursor` and `ahead` are the lcore's own; the ring is control's.
 struct alignas(kCacheLine) RxQueue {
-    RingNode *cursor = nullptr; ///< the sub-queue that was polled last; may have left the ring since
-    std::uint16_t port = 0;     ///< the virtual port's id, for mbuf::port
+    RingNode *cursor = nullptr; ///< the sub-queue to be polled next; may have left the ring (then its gate is closed)
+    std::uint16_t port = 0;     ///< the virtual port's id, for mbuf::port. Stands here, or cursor and ahead, which are
+                                ///< written together, would become one vector: slow to make and slow to read in parts
+    void *ahead = nullptr;      ///< a copy of the cursor's `guess`, known one load earlier
 
     alignas(kCacheLine) Ring ring; ///< written by control, read by the lcore
     const Selection *selection = nullptr;
@@ -43,6 +48,7 @@ struct alignas(kCacheLine) RxQueue {
 /// A Tx queue of a virtual port.
 struct alignas(kCacheLine) TxQueue {
     const Selection *selection = nullptr;  ///< the port's; written when `active` moves
+    void *guess = nullptr;                 ///< what the driver's Tx queue was at the last burst; the lcore's own
     std::atomic<std::uint64_t> refused{0}; ///< bursts that found no active sub-device; the lcore's own
     std::array<SubQueue, kMaxSubDevices> subs;
 };

@@ -97,6 +97,7 @@ void Queues::free_tx(QueueId id) noexcept {
 
 void Queues::put_in(SubIndex sub, PortId port) noexcept {
     const auto bind = [&](datapath::SubQueue &s, std::uint16_t queue) {
+        s.ops = &rte_eth_fp_ops[port.raw()];
         s.port = port.raw();
         s.queue = queue;
     };

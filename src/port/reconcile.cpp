@@ -51,6 +51,8 @@ State VirtualPort::wanted(const SubDevice &sub) const noexcept {
 bool VirtualPort::silence(const Locked &, SubDevice &sub, std::chrono::milliseconds limit) {
     sub.shut();
     const auto until = Clock::now() + limit;
+    if (!sub.door().gate.settle())
+        return false;
     for (int looks = 0; queues_->busy(sub.index()); looks++) {
         if (Clock::now() >= until)
             return false;

@@ -25,13 +25,17 @@ int main(int argc, char **argv) {
 
     drill::Tally tally;
     if (name == "hammer")
-        tally = drill::hammer<Guard>(limits);
+        tally = drill::hammer<Guard>(limits, Marking::kExchange);
     else if (name == "litmus")
-        tally = drill::litmus<Guard>(limits);
+        tally = drill::litmus<Guard, Marking::kExchange>(limits);
+    else if (name == "barrier_hammer")
+        tally = drill::hammer<Guard>(limits, Marking::kBarrier);
+    else if (name == "barrier_litmus")
+        tally = drill::litmus<Guard, Marking::kBarrier>(limits);
     else if (name == "counted_hammer")
-        tally = drill::hammer<CountedGuard>(limits, 3);
+        tally = drill::hammer<CountedGuard>(limits, Marking::kExchange, 3);
     else if (name == "counted_litmus")
-        tally = drill::litmus<CountedGuard>(limits);
+        tally = drill::litmus<CountedGuard, Marking::kExchange>(limits);
     else if (name == "counted_marks")
         tally = drill::counted_marks();
     else if (name == "ring_cursors")

@@ -21,11 +21,20 @@ struct Protected {
     alignas(64) std::array<std::uint64_t, 4> by_lcore{}; ///< one per thread
 };
 
+/// How long things take in a drill, in turns of linger(). A barrier for others takes its time, in a virtual machine as
+/// much as 50 us: there some visits have to be longer than that, or nobody would ever be inside when it is over.
+inline unsigned pace(Marking marking) noexcept {
+    return marking == Marking::kBarrier ? 64 : 1;
+}
+inline unsigned visit(Marking marking, std::uint64_t round) noexcept {
+    return marking == Marking::kBarrier && round % 16 == 1 ? 400'000 : static_cast<unsigned>(round % 16);
+}
+
 /// Something that happens inside. Returns true if control was there too.
-inline bool trespass(Protected &p, unsigned thread, std::uint64_t round) noexcept {
+inline bool trespass(Protected &p, unsigned thread, std::uint64_t round, Marking marking) noexcept {
     const std::uint64_t before = p.owner.load(std::memory_order_relaxed);
     p.by_lcore[thread] += 1 + (p.by_control & 1);
-    linger(round % 16);
+    linger(visit(marking, round));
     if (thread != 0 && round % 32 == thread)
         std::this_thread::yield(); // so that others come and go meanwhile, also on few processors
     return before % 2 != 0 || p.owner.load(std::memory_order_relaxed) != before;
@@ -34,10 +43,12 @@ inline bool trespass(Protected &p, unsigned thread, std::uint64_t round) noexcep
 /// The control side of a hammer: closes, waits until quiet, owns, opens, again and again.
 template <class Busy> void control_side(Gate &gate, Protected &p, Tally &tally, const Limits &limits, Busy busy) {
     const Clock::time_point end = Clock::now() + limits.run;
+    const unsigned turns = pace(gate.marking());
     for (std::uint64_t round = 0; round % 64 != 0 || Clock::now() < end; round++) {
         gate.open();
-        linger(static_cast<unsigned>(round * 7 % 61));
+        linger(static_cast<unsigned>(round * 7 % 61) * turns);
         gate.close();
+        tally.violations += gate.settle() ? 0 : 1;
         Spin spin;
         bool met = false;
         while (busy()) {
@@ -54,7 +65,7 @@ template <class Busy> void control_side(Gate &gate, Protected &p, Tally &tally, 
         for (const std::uint64_t n : p.by_lcore)
             sum += n;
         p.by_control += 1 + (sum & 1);
-        linger(static_cast<unsigned>(round * 5 % 37));
+        linger(static_cast<unsigned>(round * 5 % 37) * turns);
         p.owner.store(2 * round + 2, std::memory_order_relaxed);
         tally.meetings += met ? 1 : 0;
         tally.rounds++;
@@ -66,12 +77,12 @@ template <class Busy> void control_side(Gate &gate, Protected &p, Tally &tally, 
 
 /// lcore threads that enter and leave, and a control thread that takes the thing away from them. One thread: Guard's
 /// contract; CountedGuard stands several.
-template <class G> Tally hammer(const Limits &limits, unsigned threads = 1) {
+template <class G> Tally hammer(const Limits &limits, Marking marking, unsigned threads = 1) {
     struct alignas(64) Seen {
         std::uint64_t refusals = 0;
         std::uint64_t trespasses = 0;
     };
-    alignas(64) Gate gate;
+    alignas(64) Gate gate(marking);
     alignas(64) G guard;
     Protected p;
     std::atomic<bool> stop{false};
@@ -82,7 +93,7 @@ template <class G> Tally hammer(const Limits &limits, unsigned threads = 1) {
             const Pinned pinned(1 + t);
             for (std::uint64_t round = 0; !stop.load(std::memory_order_relaxed); round++) {
                 if (guard.enter(gate)) {
-                    seen[t].trespasses += trespass(p, t, round) ? 1 : 0;
+                    seen[t].trespasses += trespass(p, t, round, gate.marking()) ? 1 : 0;
                     guard.leave();
                     continue;
                 }
@@ -130,10 +141,10 @@ inline Tally counted_marks() {
 /// One entry against one close at nearly the same moment: the lcore got in and control saw nobody? Neither side looks
 /// at anything else, so nothing but the orders of enter() and close() keeps them apart. Both go through a row of pairs
 /// from a common start, now one side ahead and now the other.
-template <class G> Tally litmus(const Limits &limits) {
+template <class G, Marking M> Tally litmus(const Limits &limits) {
     constexpr std::size_t kRow = 64;
     struct Pair {
-        alignas(64) Gate gate;
+        alignas(64) Gate gate{M};
         alignas(64) G guard;
     };
     struct Row {
@@ -172,6 +183,7 @@ template <class G> Tally litmus(const Limits &limits) {
         linger(lap * 29 % 1024);
         for (std::size_t i = 0; i < kRow; i++) {
             row->pairs[i].gate.close();
+            tally.violations += row->pairs[i].gate.settle() ? 0 : 1;
             row->busy[i] = row->pairs[i].guard.busy();
         }
         finish.meet(1);

@@ -10,9 +10,14 @@ import pathlib
 import sys
 
 ENTER = """\
-        inside_.store(1, std::memory_order_seq_cst);
+            inside_.store(1, std::memory_order_seq_cst);
+        }
         if (gate.is_open()) [[likely]]
             return true;
+"""
+BARRIER_ENTER = """\
+            inside_.store(1, std::memory_order_relaxed);
+            std::atomic_signal_fence(std::memory_order_seq_cst);
 """
 COUNTED_ENTER = """\
         inside_.fetch_add(1, std::memory_order_seq_cst);
@@ -29,17 +34,23 @@ PUBLISHED = "base/published.h"
 MUTANTS = {
     # What in-tree fail-safe does: look, and mark when it may be too late.
     "look_then_mark": (GUARD, ENTER, """\
-        if (gate.is_open()) {
-            inside_.store(1, std::memory_order_seq_cst);
-            return true;
+            if (gate.is_open()) {
+                inside_.store(1, std::memory_order_seq_cst);
+                return true;
+            }
         }
+        if (gate.marking() == Marking::kBarrier && gate.is_open())
+            return true;
 """),
     "no_second_look": (GUARD, ENTER, """\
-        (void)gate;
-        inside_.store(1, std::memory_order_seq_cst);
+            inside_.store(1, std::memory_order_seq_cst);
+        }
         if (inside_.load(std::memory_order_relaxed) != 0)
             return true;
 """),
+    "barrier_without_mark": (GUARD, BARRIER_ENTER, ""),
+    # Nobody orders the plain mark before the look.
+    "barrier_left_out": (GUARD, "return marking_ == Marking::kExchange || ProcessBarrier::pass();", "return true;"),
     "weak_mark": (GUARD, "inside_.store(1, std::memory_order_seq_cst);", "inside_.store(1, std::memory_order_release);"),
     "weak_close": (GUARD, "open_.store(0, std::memory_order_seq_cst);", "open_.store(0, std::memory_order_release);"),
     "mark_left_behind": (GUARD, "        inside_.store(0, std::memory_order_relaxed);\n", ""),

@@ -5,6 +5,8 @@
 
 #include <gmock/gmock.h>
 
+#include <string>
+
 namespace holdfast {
 namespace {
 
@@ -23,19 +25,26 @@ TEST(Gate, OpensAndCloses) {
     EXPECT_FALSE(gate.is_open());
 }
 
-template <class G> void expect_to_be_kept_out() {
-    const Gate gate;
+class GuardOf : public testing::TestWithParam<Marking> {};
+
+INSTANTIATE_TEST_SUITE_P(Markings, GuardOf, testing::Values(Marking::kExchange, Marking::kBarrier),
+                         [](const testing::TestParamInfo<Marking> &marking) {
+                             return std::string(marking.param == Marking::kExchange ? "Exchange" : "Barrier");
+                         });
+
+template <class G> void expect_to_be_kept_out(Marking marking = Marking::kExchange) {
+    const Gate gate(marking);
     G guard;
     EXPECT_FALSE(guard.enter(gate));
     EXPECT_FALSE(guard.busy());
 }
 
-TEST(Guard, KeepsOutWhenTheGateIsClosed) {
-    expect_to_be_kept_out<Guard>();
+TEST_P(GuardOf, KeepsOutWhenTheGateIsClosed) {
+    expect_to_be_kept_out<Guard>(GetParam());
 }
 
-TEST(Guard, LetsInWhenTheGateIsOpenAndIsBusyUntilItLeaves) {
-    Gate gate;
+TEST_P(GuardOf, LetsInWhenTheGateIsOpenAndIsBusyUntilItLeaves) {
+    Gate gate(GetParam());
     Guard guard;
     gate.open();
     EXPECT_TRUE(guard.enter(gate));
@@ -44,12 +53,13 @@ TEST(Guard, LetsInWhenTheGateIsOpenAndIsBusyUntilItLeaves) {
     EXPECT_FALSE(guard.busy());
 }
 
-TEST(Guard, StaysBusyWhenTheGateClosesUnderIt) {
-    Gate gate;
+TEST_P(GuardOf, StaysBusyWhenTheGateClosesUnderIt) {
+    Gate gate(GetParam());
     Guard guard;
     gate.open();
     ASSERT_TRUE(guard.enter(gate));
     gate.close();
+    EXPECT_TRUE(gate.settle());
     EXPECT_TRUE(guard.busy());
     guard.leave();
     EXPECT_FALSE(guard.busy());
@@ -94,19 +104,31 @@ void expect_clean(const char *name, const drill::Tally &tally) {
 
 // Under ThreadSanitizer this shows as well that what one side wrote is handed over to the other.
 TEST(Guard, HammerFindsNobodyInsideWhileControlOwnsIt) {
-    expect_clean("guard hammer", drill::until_met([] { return drill::hammer<Guard>({}); }));
+    expect_clean("guard hammer", drill::until_met([] { return drill::hammer<Guard>({}, Marking::kExchange); }));
+}
+
+TEST(Guard, HammerWithPlainMarksFindsNobodyInsideWhileControlOwnsIt) {
+    expect_clean("guard hammer, plain marks",
+                 drill::until_met([] { return drill::hammer<Guard>({}, Marking::kBarrier); }));
 }
 
 TEST(CountedGuard, HammerOfSeveralThreadsFindsNobodyInsideWhileControlOwnsIt) {
-    expect_clean("counted guard hammer", drill::until_met([] { return drill::hammer<CountedGuard>({}, 3); }));
+    expect_clean("counted guard hammer",
+                 drill::until_met([] { return drill::hammer<CountedGuard>({}, Marking::kExchange, 3); }));
 }
 
 TEST(Guard, LitmusNeverLetsBothSidesMissEachOther) {
-    expect_clean("guard litmus", drill::until_met([] { return drill::litmus<Guard>({}); }));
+    expect_clean("guard litmus", drill::until_met([] { return drill::litmus<Guard, Marking::kExchange>({}); }));
+}
+
+TEST(Guard, LitmusWithPlainMarksNeverLetsBothSidesMissEachOther) {
+    expect_clean("guard litmus, plain marks",
+                 drill::until_met([] { return drill::litmus<Guard, Marking::kBarrier>({}); }));
 }
 
 TEST(CountedGuard, LitmusNeverLetsBothSidesMissEachOther) {
-    expect_clean("counted guard litmus", drill::until_met([] { return drill::litmus<CountedGuard>({}); }));
+    expect_clean("counted guard litmus",
+                 drill::until_met([] { return drill::litmus<CountedGuard, Marking::kExchange>({}); }));
 }
 
 } // namespace
