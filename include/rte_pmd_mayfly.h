@@ -89,11 +89,12 @@ static inline int rte_pmd_mayfly_read_stamp(const unsigned char *packet, size_t 
 
 /** Reads the number of the flow that a packet belongs to, from 0; -1: it is not one of a mayfly's flows. As above. */
 static inline int rte_pmd_mayfly_read_flow(const unsigned char *packet, size_t length) {
+    const int first = RTE_PMD_MAYFLY_FIRST_FLOW_PORT;
     struct rte_pmd_mayfly_stamp stamp;
 
     if (!rte_pmd_mayfly_read_stamp(packet, length, &stamp) || packet[12] != 0x08)
         return -1;
-    return packet[34] * 256 + packet[35] - (int)RTE_PMD_MAYFLY_FIRST_FLOW_PORT;
+    return packet[34] * 256 + packet[35] - first;
 }
 
 /**

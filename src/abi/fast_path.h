@@ -7,12 +7,18 @@
 #include <cerrno>
 #include <cstdint>
 
+// Of librte_ethdev, version INTERNAL. 25.11 is installed without rte_flow_driver.h, and no more of that is needed.
+extern "C" {
+extern struct rte_flow_fp_ops rte_flow_fp_default_ops;
+}
+
 namespace holdfast::abi {
 
-/// Empties what a port has for queue counts, descriptor states and recycling, before its driver fills what it can. Call
-/// it in each process. Before DPDK 25.11 ethdev leaves some of them as the last owner of the entry had them, and an
-/// empty one is null; since then it calls them unchecked, but does not fill them in a secondary process.
+/// Empties what a port has for queue counts, descriptor states, recycling and flows, before its driver fills what it
+/// can. Call it in each process. Before DPDK 25.11 ethdev leaves some of them as the last owner of the entry had them,
+/// and an empty one is null; since then it calls them unchecked, but does not fill them in a secondary process.
 inline void empty_fast_path(rte_eth_dev &dev) noexcept {
+    dev.flow_fp_ops = &rte_flow_fp_default_ops;
 #if RTE_VERSION >= RTE_VERSION_NUM(25, 11, 0, 0)
     // Not ethdev's own stand-ins: what those say of a missing count has changed within 25.11.
     dev.tx_pkt_prepare = [](void *, rte_mbuf **, std::uint16_t n) { return n; };

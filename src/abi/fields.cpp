@@ -7,6 +7,8 @@
 
 #include <cstddef>
 
+#include <bus_pci_driver.h>
+
 namespace {
 
 // Elsewhere cache lines and mutexes have other sizes; what comes before them is at the same place.
@@ -29,3 +31,7 @@ constexpr bool kSizesHold = false;
 #elif RTE_VER_YEAR == 25 && RTE_VER_MONTH == 11
 #include "abi/fields_25_11.inc"
 #endif
+
+#undef HOLDFAST_SIZE
+#undef HOLDFAST_FIELD
+#undef HOLDFAST_BITS

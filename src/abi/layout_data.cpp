@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "abi/fast_path.h"
 #include "abi/layout.h"
 
 #include <cstring>
-
-// Of librte_ethdev, version INTERNAL. 25.11 is installed without rte_flow_driver.h, and no more of that is needed.
-extern rte_flow_fp_ops rte_flow_fp_default_ops;
 
 namespace holdfast::abi::layout {
 

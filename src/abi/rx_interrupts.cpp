@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // EAL exports these functions to drivers only, and its header wants to hear that from who includes it.
+#ifndef ALLOW_INTERNAL_API
 #define ALLOW_INTERNAL_API
+#endif
 #include "abi/rx_interrupts.h"
 
 #include <ethdev_driver.h>

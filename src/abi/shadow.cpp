@@ -31,9 +31,9 @@ using Clock = std::chrono::steady_clock;
 
 /// How long somebody else's removal waits for lcores and for control calls that are under way. He may hold the bus's
 /// spinlock meanwhile, and a secondary process gives up after 5 s.
-constexpr auto kPatience = 2s;
+constexpr auto kShadowPatience = 2s;
 constexpr auto kLong = 500ms;
-constexpr auto kLook = 100us;
+constexpr auto kShadowLook = 100us;
 
 thread_local const rte_device *t_own = nullptr;
 
@@ -55,7 +55,7 @@ bool wait_for(Grip &grip, PortId port, const rte_device &dev) noexcept {
             return true;
         }
         const auto waited = Clock::now() - begin;
-        if (waited > kPatience) {
+        if (waited > kShadowPatience) {
             HOLDFAST_LOG(ERR, "%s (port %u) is not detached: an lcore or a control call does not leave it",
                          rte_dev_name(&dev), unsigned{port.raw()});
             return false;
@@ -65,7 +65,7 @@ bool wait_for(Grip &grip, PortId port, const rte_device &dev) noexcept {
             HOLDFAST_LOG(WARNING, "%s (port %u) is to be detached, but an lcore or a control call is inside; waiting",
                          rte_dev_name(&dev), unsigned{port.raw()});
         }
-        std::this_thread::sleep_for(kLook);
+        std::this_thread::sleep_for(kShadowLook);
     }
 }
 

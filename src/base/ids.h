@@ -39,6 +39,10 @@ inline constexpr std::uint8_t kMaxSubDevices = 16;
 inline constexpr std::uint16_t kMaxQueues = 64;
 
 /// Size of a cache line on the machines we build for; datapath.h checks it against DPDK's.
+#ifdef __aarch64__
+inline constexpr std::size_t kCacheLine = 128; // the longest of such processors, which one binary has to serve
+#else
 inline constexpr std::size_t kCacheLine = 64;
+#endif
 
 } // namespace holdfast

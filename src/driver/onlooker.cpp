@@ -26,8 +26,8 @@ namespace {
 using namespace std::chrono_literals;
 
 /// The primary may be busy with this port: then the last snapshot has to do.
-constexpr auto kPatience = 1s;
-constexpr auto kLook = 100us;
+constexpr auto kAnswerWait = 1s;
+constexpr auto kAnswerLook = 100us;
 
 constexpr Status kNoAnswer{-EAGAIN, "get an answer from the primary process"};
 
@@ -74,11 +74,11 @@ void Onlooker::ask() const noexcept {
     std::snprintf(message.name, sizeof(message.name), "%s", kAskMessage);
     if (rte_mp_sendmsg(&message) != 0)
         return; // the primary has gone
-    const auto until = std::chrono::steady_clock::now() + kPatience;
+    const auto until = std::chrono::steady_clock::now() + kAnswerWait;
     // pairs: answer (answer_secondaries)
     while ((port = shared()) != nullptr && port->answered.load(std::memory_order_acquire) < ticket &&
            std::chrono::steady_clock::now() < until)
-        std::this_thread::sleep_for(kLook);
+        std::this_thread::sleep_for(kAnswerLook);
 }
 
 bool Onlooker::last(Snapshot &out) const noexcept {

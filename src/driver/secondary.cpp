@@ -17,7 +17,6 @@
 #include <rte_devargs.h>
 #include <rte_eal.h>
 #include <rte_ethdev.h>
-#include <rte_flow_driver.h>
 
 #include <cerrno>
 #include <cstdint>
@@ -29,7 +28,7 @@ namespace {
 using abi::callback;
 
 /// What is not here, ethdev refuses with -ENOTSUP: whatever would change the port.
-constexpr eth_dev_ops kOps = [] {
+constexpr eth_dev_ops kOnlookerOps = [] {
     eth_dev_ops ops{};
     ops.dev_close = callback<&Onlooker::close>;
     ops.link_update = callback<&Onlooker::link_update>;
@@ -71,8 +70,7 @@ Status attach_secondary(rte_vdev_device &vdev) {
     onlooker.begin(*dev);
     dev->process_private = &onlooker;
     dev->device = &vdev.device;
-    dev->dev_ops = &kOps;
-    dev->flow_fp_ops = &rte_flow_fp_default_ops; // ethdev sets them where a port is allocated only
+    dev->dev_ops = &kOnlookerOps;
     abi::empty_fast_path(*dev);
     dev->rx_pkt_burst = datapath::no_rx_burst;
     dev->tx_pkt_burst = datapath::no_tx_burst;

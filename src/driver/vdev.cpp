@@ -61,7 +61,7 @@ std::optional<std::string> fault_in_descriptors(const Config &config) {
     for (const Source &source : config.devices)
         if (const auto *descriptor = std::get_if<DescriptorSource>(&source))
             if (const char *fault = LineReader::fault_in(descriptor->fd); fault != nullptr)
-                return complain(std::to_string(descriptor->fd), descriptor->at, fault);
+                return holdfast::complain(std::to_string(descriptor->fd), descriptor->at, fault);
     return {};
 }
 

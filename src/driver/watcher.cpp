@@ -31,7 +31,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kAfterAttach = 1s;
-constexpr auto kLook = 100ms; ///< also looks without a ring: at the end of a port there is none
+constexpr auto kWatchLook = 100ms; ///< also looks without a ring: at the end of a port there is none
 constexpr auto kBrief = 100ms;
 
 /// This process's port of that id, if it is that device's.
@@ -79,7 +79,7 @@ void Watcher::loop() {
         const Bell::Turn turn = bell.turn();
         settle();
         if (place == Bell::kListeners || bell.done(place, who, turn))
-            bell.wait(turn, kLook);
+            bell.wait(turn, kWatchLook);
         else
             place = bell.join(who); // the primary gave us up: so we were not heard, and look again
     }

@@ -10,7 +10,7 @@
 
 namespace holdfast::mayfly {
 namespace {
-constexpr std::uint64_t kSecond = 1'000'000'000;
+constexpr std::uint64_t kNanosecondsPerSecond = 1'000'000'000;
 }
 
 int Doorbell::open(Kind kind) noexcept {
@@ -33,8 +33,8 @@ void Doorbell::close() noexcept {
 
 void Doorbell::set_timer(std::uint64_t nanoseconds) noexcept {
     itimerspec when = {};
-    when.it_value.tv_sec = static_cast<time_t>(nanoseconds / kSecond);
-    when.it_value.tv_nsec = static_cast<long>(nanoseconds % kSecond);
+    when.it_value.tv_sec = static_cast<time_t>(nanoseconds / kNanosecondsPerSecond);
+    when.it_value.tv_nsec = static_cast<long>(nanoseconds % kNanosecondsPerSecond);
     (void)timerfd_settime(descriptor(), 0, &when, nullptr);
 }
 

@@ -67,8 +67,10 @@ void write_flow_packet(const Queue &queue, const QueueParts &parts, rte_mbuf &m,
     ip.total_length = rte_cpu_to_be_16(static_cast<std::uint16_t>(parts.size - RTE_ETHER_HDR_LEN));
     ip.time_to_live = 64;
     ip.next_proto_id = IPPROTO_UDP;
-    std::memcpy(&ip.src_addr, tuple.data(), sizeof(ip.src_addr));
-    std::memcpy(&ip.dst_addr, tuple.data() + 4, sizeof(ip.dst_addr));
+    std::array<rte_be32_t, 2> addresses{}; // ip is packed: nothing may point into it
+    std::memcpy(addresses.data(), tuple.data(), sizeof(addresses));
+    ip.src_addr = addresses[0];
+    ip.dst_addr = addresses[1];
     ip.hdr_checksum = rte_ipv4_cksum(&ip);
     rte_udp_hdr udp = {};
     std::memcpy(&udp.src_port, tuple.data() + 8, sizeof(udp.src_port));

@@ -104,6 +104,7 @@ bool VirtualPort::give_up(SubDevice &sub) noexcept {
             return false;
         if (answers)
             sub.hand_back(ethdev_);
+        tell_secondaries(held);
         return true;
     } catch (...) { // out of memory
         return false;

@@ -45,11 +45,17 @@ Status VirtualPort::rss_hash_conf_get(rte_eth_rss_conf *conf) {
             rss.key = settings_.rss->key;
     }
     const std::uint8_t length = promised(held).hash_key_size;
-    if (rss.key.empty() && length != 0) // then the sub-devices have their own; the active one's counts
+    Status status;
+    if (rss.key.empty() && length != 0) // then the sub-devices have their own; the first one's counts
         each_usable([&](SubDevice &sub) {
-            if (rss.key.empty())
-                rss.key = fit_rss_key(sub.rss_key(ethdev_), length);
+            std::vector<std::uint8_t> key;
+            if (status.ok() && rss.key.empty())
+                status = sub.rss_key(ethdev_, key);
+            if (!key.empty())
+                rss.key = fit_rss_key(key, length);
         });
+    if (!status.ok())
+        return status;
     conf->rss_hf = rss.functions;
     conf->algorithm = static_cast<rte_eth_hash_function>(rss.algorithm);
     // ethdev has seen to it that a key of the length we promise has room; one from before may be longer.
@@ -72,19 +78,23 @@ bool VirtualPort::is_reta_size(const Locked &held, std::uint16_t size) const {
     return size != 0 && (size == settings_.reta.size() || size == promised(held).reta_size);
 }
 
-std::vector<std::uint16_t> VirtualPort::reta_now(const Locked &, std::uint16_t size) {
-    std::vector<std::uint16_t> table = fit_reta(settings_.reta, size);
+Status VirtualPort::reta_now(const Locked &, std::uint16_t size, std::vector<std::uint16_t> &table) {
+    table = fit_reta(settings_.reta, size);
+    Status status;
     if (table.empty())
         each_usable([&](SubDevice &sub) {
-            if (table.empty())
-                table = fit_reta(sub.reta(ethdev_), size);
+            std::vector<std::uint16_t> has;
+            if (status.ok() && table.empty())
+                status = sub.reta(ethdev_, has);
+            if (!has.empty())
+                table = fit_reta(has, size);
         });
     if (table.empty()) { // as drivers begin
         table.resize(size);
         for (std::size_t i = 0; i < table.size() && configuration_.rx_queues != 0; i++)
             table[i] = static_cast<std::uint16_t>(i % configuration_.rx_queues);
     }
-    return table;
+    return status;
 }
 
 Status VirtualPort::reta_update(rte_eth_rss_reta_entry64 *entries, std::uint16_t size) {
@@ -93,7 +103,8 @@ Status VirtualPort::reta_update(rte_eth_rss_reta_entry64 *entries, std::uint16_t
         const Locked held(mutex_);
         if (!is_reta_size(held, size))
             return {-EINVAL, "set a redirection table of another size than the port's"};
-        reta.queues = reta_now(held, size);
+        if (Status s = reta_now(held, size, reta.queues); !s.ok())
+            return s;
     }
     for (std::size_t i = 0; i < size; i++)
         if (const auto &group = entries[i / RTE_ETH_RETA_GROUP_SIZE];
@@ -106,7 +117,9 @@ Status VirtualPort::reta_query(rte_eth_rss_reta_entry64 *entries, std::uint16_t 
     const Locked held(mutex_);
     if (!is_reta_size(held, size))
         return {-EINVAL, "read a redirection table of another size than the port's"};
-    const std::vector<std::uint16_t> table = reta_now(held, size);
+    std::vector<std::uint16_t> table;
+    if (Status s = reta_now(held, size, table); !s.ok())
+        return s;
     for (std::size_t i = 0; i < size; i++)
         if (auto &group = entries[i / RTE_ETH_RETA_GROUP_SIZE]; (group.mask >> (i % RTE_ETH_RETA_GROUP_SIZE) & 1U) != 0)
             group.reta[i % RTE_ETH_RETA_GROUP_SIZE] = table[i];

@@ -67,7 +67,10 @@ Status VirtualPort::change(const Change &change, Refusal refusal) {
         // One that is still on its way to the others gets it by replay: ethdev would refuse some of it now.
         if (!sub->usable() || sub->state() < std::min(wanted_, State::kConfigured))
             continue;
-        sub->learn(ethdev_, change);
+        if (Status s = sub->learn(ethdev_, change); !s.ok()) {
+            status = s; // it could not be taken back
+            break;
+        }
         std::vector<Change> undo = sub->has().undo(change);
         int rc = 0;
         switch (sub->apply(ethdev_, change, rc)) {

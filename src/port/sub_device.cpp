@@ -237,31 +237,40 @@ void SubDevice::count(abi::Ethdev &ethdev) {
         counters_.update(now);
 }
 
-std::vector<std::uint8_t> SubDevice::rss_key(abi::Ethdev &ethdev) const {
-    std::vector<std::uint8_t> key(info_.hash_key_size);
+Status SubDevice::rss_key(abi::Ethdev &ethdev, std::vector<std::uint8_t> &key) {
+    key.assign(info_.hash_key_size, 0);
     rte_eth_rss_conf conf{};
-    conf.rss_key = key.empty() ? nullptr : key.data();
+    conf.rss_key = key.data();
     conf.rss_key_len = info_.hash_key_size;
-    if (key.empty() || ethdev.rss(port_, conf) != 0 || conf.rss_key_len != info_.hash_key_size)
-        return {};
-    return key;
+    const int rc = key.empty() ? -ENOTSUP : ethdev.rss(port_, conf);
+    if (rc != 0 || conf.rss_key_len != info_.hash_key_size)
+        key.clear();
+    return judge(ethdev, rc) == Outcome::kRefused ? Status{rc, "read the hash key of a sub-device"} : Status{};
 }
 
-std::vector<std::uint16_t> SubDevice::reta(abi::Ethdev &ethdev) const {
-    std::vector<std::uint16_t> table(info_.reta_size);
-    if (table.empty() || ethdev.reta(port_, table) != 0)
-        return {};
-    return table;
+Status SubDevice::reta(abi::Ethdev &ethdev, std::vector<std::uint16_t> &table) {
+    table.assign(info_.reta_size, 0);
+    const int rc = table.empty() ? -ENOTSUP : ethdev.reta(port_, table);
+    if (rc != 0)
+        table.clear();
+    return judge(ethdev, rc) == Outcome::kRefused ? Status{rc, "read the redirection table of a sub-device"} : Status{};
 }
 
-void SubDevice::learn(abi::Ethdev &ethdev, const Change &change) {
+Status SubDevice::learn(abi::Ethdev &ethdev, const Change &change) {
     if (std::holds_alternative<Rss>(change) && !has_.rss) {
         rte_eth_rss_conf conf{};
-        if (ethdev.rss(port_, conf) == 0)
-            has_.rss = Rss{.functions = conf.rss_hf, .algorithm = conf.algorithm, .key = rss_key(ethdev)};
+        const int rc = ethdev.rss(port_, conf);
+        if (judge(ethdev, rc) == Outcome::kRefused)
+            return {rc, "read the hash functions of a sub-device"};
+        Rss now{.functions = conf.rss_hf, .algorithm = conf.algorithm, .key = {}};
+        if (Status s = rss_key(ethdev, now.key); !s.ok())
+            return s;
+        if (rc == 0)
+            has_.rss = std::move(now);
     }
     if (std::holds_alternative<Reta>(change) && has_.reta.empty())
-        has_.reta = reta(ethdev);
+        return reta(ethdev, has_.reta);
+    return {};
 }
 
 Status SubDevice::read_stats(abi::Ethdev &ethdev) {

@@ -130,11 +130,11 @@ class SubDevice final : public abi::PortListener {
     void note(const Change &change) { has_.record(change); }
     /// Its configuration brought RSS of its own.
     void forget_rss() noexcept;
-    /// What its driver says; empty if it says nothing.
-    [[nodiscard]] std::vector<std::uint8_t> rss_key(abi::Ethdev &ethdev) const;
-    [[nodiscard]] std::vector<std::uint16_t> reta(abi::Ethdev &ethdev) const;
+    /// What its driver says; empty if it has no such thing. An error if it is there and refuses to say.
+    Status rss_key(abi::Ethdev &ethdev, std::vector<std::uint8_t> &key);
+    Status reta(abi::Ethdev &ethdev, std::vector<std::uint16_t> &table);
     /// Notes what a change is about to overwrite and nobody of us has set, so that it can be taken back.
-    void learn(abi::Ethdev &ethdev, const Change &change);
+    Status learn(abi::Ethdev &ethdev, const Change &change);
     /// Takes its counters in; keeps the last ones if it does not answer, and says so if it is there and refused.
     Status read_stats(abi::Ethdev &ethdev);
     /// The same for one that is known to be there, whatever is said of it.

@@ -157,7 +157,7 @@ Status VirtualPort::configure() {
         return {-ENOTSUP, "use Rx interrupts"};
     const Configuration before = configuration_;
     configuration_ = copy_of(dev_);
-    std::vector<Snapshot> touched;
+    std::vector<Before> touched;
     for (const std::unique_ptr<SubDevice> &sub : subs_) {
         sub->stale = sub->stale || sub->misses_out(); // it gets the configuration when it is well
         if (!sub->usable())
@@ -202,7 +202,7 @@ Status VirtualPort::start() {
             return {-EINVAL, "start with a Tx queue that is not set up"};
         r.run = r.conf.tx_deferred_start == 0;
     }
-    std::vector<Snapshot> touched;
+    std::vector<Before> touched;
     for (const std::unique_ptr<SubDevice> &sub : subs_) {
         if (!sub->usable())
             continue;
@@ -219,7 +219,7 @@ Status VirtualPort::start() {
             if (other->state() == State::kStarted && other->touchable())
                 if (const Status back = stop_sub(held, *other, kApplicationWaits); !back.ok())
                     report(back);
-        for (const Snapshot &other : touched) // starting told them what they lacked
+        for (const Before &other : touched) // starting told them what they lacked
             roll_back(held, *other.sub, other.had.missing_from(other.sub->has()));
         return s;
     }
@@ -273,7 +273,7 @@ Status VirtualPort::stop() {
 Status VirtualPort::reset() {
     const Locked held(mutex_);
     Status first;
-    std::vector<Snapshot> done;
+    std::vector<Before> done;
     bool lacking = false;
     for (const std::unique_ptr<SubDevice> &sub : subs_) {
         if (!sub->usable())
@@ -301,7 +301,7 @@ Status VirtualPort::reset() {
     return first;
 }
 
-void VirtualPort::take_back(const Locked &held, const std::vector<Snapshot> &subs) {
+void VirtualPort::take_back(const Locked &held, const std::vector<Before> &subs) {
     for (const auto &[sub, had] : subs) {
         if (!sub->usable() || sub->state() == State::kStarted)
             continue;

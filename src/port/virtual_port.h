@@ -189,7 +189,7 @@ class VirtualPort final : public Keeper {
     /// What the port promises now.
     [[nodiscard]] rte_eth_dev_info promised(const Locked &) const HOLDFAST_TSA(requires_capability(mutex_));
     [[nodiscard]] bool is_reta_size(const Locked &, std::uint16_t size) const HOLDFAST_TSA(requires_capability(mutex_));
-    [[nodiscard]] std::vector<std::uint16_t> reta_now(const Locked &, std::uint16_t size)
+    Status reta_now(const Locked &, std::uint16_t size, std::vector<std::uint16_t> &table)
         HOLDFAST_TSA(requires_capability(mutex_));
 
     // ---- steps: steps.cpp
@@ -203,12 +203,12 @@ class VirtualPort final : public Keeper {
     Status replay(const Locked &, SubDevice &sub, Phase phase) HOLDFAST_TSA(requires_capability(mutex_));
     Status run_queues(const Locked &, SubDevice &sub) HOLDFAST_TSA(requires_capability(mutex_));
     /// A sub-device and what it had before something was tried.
-    struct Snapshot {
+    struct Before {
         SubDevice *sub;
         Settings had;
     };
     /// Gives sub-devices the port's configuration again, if it has one, and what they had beside it.
-    void take_back(const Locked &, const std::vector<Snapshot> &subs) HOLDFAST_TSA(requires_capability(mutex_));
+    void take_back(const Locked &, const std::vector<Before> &subs) HOLDFAST_TSA(requires_capability(mutex_));
     Status answer(SubDevice &sub, int rc, const char *what) const;
 
     // ---- what the application sets: settings_ops.cpp

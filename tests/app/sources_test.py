@@ -11,8 +11,8 @@ import tempfile
 import time
 import unittest
 
-import testpmd_test
-from testpmd_test import GENERATE, PATIENCE, Testpmd
+from testpmd import BUILD, PATIENCE, Testpmd
+from testpmd_test import GENERATE
 
 
 class Sources(unittest.TestCase):
@@ -51,7 +51,7 @@ class Sources(unittest.TestCase):
         command = ["dpdk-testpmd", "--no-huge", "-m", "512", "--no-pci", "-l", "0,1", "--no-telemetry"]
         command += ["--file-prefix", self.folder.name]
         for name in ("holdfast", "mayfly"):
-            shutil.copy(testpmd_test.BUILD / f"librte_net_{name}.so", modules)
+            shutil.copy(BUILD / f"librte_net_{name}.so", modules)
             command += ["-d", str(modules / f"librte_net_{name}.so")]
         log = self.folder / "log"
         command += ["--vdev", f"net_holdfast0,hotplug_poll=20,exec(echo x >>{self.folder}/runs),dev(net_mayfly1,{GENERATE})"]

@@ -74,7 +74,7 @@ TEST_F(Capabilities, EveryOperationReachesTheSubDeviceAsItself) {
         {"vlan_offload_set",
          [&] { return rte_eth_dev_set_vlan_offload(p, RTE_ETH_VLAN_FILTER_OFFLOAD | RTE_ETH_VLAN_STRIP_OFFLOAD); }},
         {"dev_supported_ptypes_get",
-         [&] { return rte_eth_dev_get_supported_ptypes(p, RTE_PTYPE_ALL_MASK, nullptr, 0) == 1 ? 0 : -1; }},
+         [&] { return rte_eth_dev_get_supported_ptypes(p, RTE_PTYPE_ALL_MASK, nullptr, 0) > 0 ? 0 : -1; }},
         {"stats_get", [&] { return rte_eth_stats_get(p, &stats); }},
         {"stats_reset", [&] { return rte_eth_stats_reset(p); }},
         {"stats_reset", [&] { return rte_eth_xstats_reset(p); }},

@@ -7,6 +7,7 @@
 
 #include <rte_ethdev.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdint>
 #include <functional>
@@ -104,7 +105,7 @@ class VirtualRss : public WithPorts {
 };
 
 TEST_F(VirtualRss, ATableOfEachSizeReachesAllAndIsKeptOverAReplug) {
-    for (const std::uint16_t size : {64, 128, 512}) {
+    for (const std::uint16_t size : std::array<std::uint16_t, 3>{64, 128, 512}) {
         const std::string args = "reta_size=" + std::to_string(size);
         Mayfly a(args), b(args);
         Vport port(devargs_of({&a, &b}));

@@ -23,7 +23,11 @@ using SecondHand = WithPorts;
 
 /// What somebody else did with a device before we got it.
 void use(const Mayfly &m, rte_mempool *pool) {
-    ASSERT_EQ(rte_vdev_init(m.name().c_str(), m.devargs().substr(m.name().size()).erase(0, 1).c_str()), 0);
+    // Its former life may not have left the bus yet.
+    const std::string args = m.devargs().substr(m.name().size()).erase(0, 1);
+    int rc = -EEXIST;
+    ASSERT_TRUE(eventually([&] { return (rc = rte_vdev_init(m.name().c_str(), args.c_str())) != -EEXIST; }));
+    ASSERT_EQ(rc, 0);
     const std::uint16_t id = m.port().raw();
     rte_eth_conf conf{};
     conf.rxmode.offloads = RTE_ETH_RX_OFFLOAD_VLAN_FILTER | RTE_ETH_RX_OFFLOAD_VLAN_STRIP;

@@ -18,13 +18,12 @@ namespace {
 using namespace std::chrono_literals;
 
 class BellTest : public testing::Test {
+    struct alignas(Bell) Memory : std::array<std::byte, sizeof(Bell)> {};
+    const std::unique_ptr<Memory> memory_ = std::make_unique<Memory>(); // before what lies in it
+
   protected:
     /// As the driver makes it: in memory that comes zeroed.
     Bell &bell_ = *std::launder(reinterpret_cast<Bell *>(memory_->data()));
-
-  private:
-    struct alignas(Bell) Memory : std::array<std::byte, sizeof(Bell)> {};
-    std::unique_ptr<Memory> memory_ = std::make_unique<Memory>();
 };
 
 TEST_F(BellTest, WithoutListenersEverythingIsHeard) {

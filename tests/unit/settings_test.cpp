@@ -47,6 +47,8 @@ std::string text(const Change &change) {
             return out;
         }
         std::string operator()(const LinkUp &c) const { return c.up ? "link up" : "link down"; }
+        std::string operator()(const Rss &c) const { return "rss " + std::to_string(c.functions); }
+        std::string operator()(const Reta &c) const { return "reta " + std::to_string(c.queues.size()); }
     };
     return std::visit(Text{}, change);
 }
@@ -89,9 +91,13 @@ TEST(Settings, EveryChangeIsOneCallToTheDevice) {
         {McList{{mac(11), mac(12)}}, Op::kSetMcList},
         {LinkUp{false}, Op::kSetLink},
         {MacRemove{mac(10)}, Op::kRemoveMac},
+        {Rss{.functions = RTE_ETH_RSS_IPV4}, Op::kSetRss},
+        {Reta{std::vector<std::uint16_t>(64, 1)}, Op::kSetReta},
     };
     ASSERT_EQ(std::size(all), std::variant_size_v<Change>) << "a kind of change is not tested";
     fake::Ethdev ethdev;
+    ethdev.nic(kA).info.flow_type_rss_offloads = RTE_ETH_RSS_IPV4;
+    ethdev.nic(kA).info.reta_size = 64;
     std::vector<std::pair<PortId, Op>> expected;
     for (const auto &[change, op] : all) {
         EXPECT_EQ(apply(ethdev, kA, change), 0) << text(change);
@@ -111,6 +117,8 @@ TEST(Settings, EveryChangeIsOneCallToTheDevice) {
     EXPECT_TRUE(set.vlans.test(7));
     EXPECT_EQ(set.vlan_offload, 5);
     EXPECT_EQ(set.mc_list.size(), 2U);
+    EXPECT_EQ(set.rss_functions, RTE_ETH_RSS_IPV4);
+    EXPECT_EQ(set.reta, std::vector<std::uint16_t>(64, 1));
 }
 
 TEST(Settings, NothingIsMissingFromADeviceThatHasTheSame) {

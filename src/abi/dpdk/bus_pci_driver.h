@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* PCI devices and drivers as the bus keeps them, for ABI 25.0 (DPDK 24.11). See dev_driver.h for why this file exists.
- */
+/* PCI devices and drivers as the bus keeps them, for both ABIs. See dev_driver.h for why this file exists. */
 #pragma once
 
 #include <dev_driver.h>
