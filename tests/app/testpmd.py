@@ -28,7 +28,11 @@ class Testpmd:
         for vdev in vdevs:
             command += ["--vdev", vdev]
         command += [*eal, "--", "-i", "--no-mlockall", "--total-num-mbufs=8192", *options]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        # The log has a file of its own: a line of it would come in the middle of the prompt, which is written bytewise.
+        log = self.modules / "log"
+        with log.open("wb") as to:
+            self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=to)
+        self.log = log.open("rb")
 
     def environment(self):
         """What EAL is told of its memory and drivers."""
@@ -48,23 +52,28 @@ class Testpmd:
         self.process.wait(PATIENCE)
         self.process.stdin.close()
         self.process.stdout.close()
+        self.log.close()
         shutil.rmtree(self.modules)
 
     def read_until(self, text):
-        """Gives what came up to and with `text`."""
+        """Gives what came up to and with `text`, then what was logged since the last time."""
         got = ""
         until = time.monotonic() + PATIENCE
         while text not in got:
             left = until - time.monotonic()
             if left <= 0 or not select.select([self.process.stdout], [], [], left)[0]:
-                raise AssertionError(f"no {text!r} within {PATIENCE} s:\n{self.output}{got}")
+                raise AssertionError(f"no {text!r} within {PATIENCE} s:\n{self.output}{got}{self.logged()}")
             chunk = os.read(self.process.stdout.fileno(), 65536).decode(errors="replace")
             if not chunk:
-                self.output += got
+                self.output += got + self.logged()
                 raise AssertionError(f"testpmd ended ({self.process.wait(PATIENCE)}):\n{self.output}")
             got += chunk
+        got += self.logged()
         self.output += got
         return got
+
+    def logged(self):
+        return self.log.read().decode(errors="replace")
 
     def ask(self, command):
         """One command, and what testpmd printed for it."""
@@ -89,7 +98,7 @@ class Testpmd:
         self.process.stdin.write(b"quit\n")
         self.process.stdin.flush()
         status = self.process.wait(PATIENCE)
-        self.output += self.process.stdout.read().decode(errors="replace")
+        self.output += self.process.stdout.read().decode(errors="replace") + self.logged()
         return status
 
 
