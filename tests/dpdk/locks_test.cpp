@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The lock rules: each test hangs (the watchdog ends it) or faults when its rule is broken.
+#include "dpdk/control_calls.h"
 #include "support/virtual_port.h"
 
 #include <gtest/gtest.h>
@@ -285,29 +286,7 @@ TEST_F(Locks, ControlCallsFromManyThreadsDuringPlugCyclesEnd) {
     Mayfly a("mode=loop"), b("mode=loop");
     Vport port(devargs_of({&a, &b}, "hotplug_poll=1"));
     ASSERT_EQ(port.up(pool()), 0);
-    std::atomic<bool> stop{false};
-    std::atomic<int> errors{0};
-    std::vector<std::thread> threads;
-    const auto repeat = [&](auto call) {
-        threads.emplace_back([&, call] {
-            for (unsigned i = 0; !stop.load(); i++) {
-                if (call(i) != 0)
-                    errors++;
-                std::this_thread::yield();
-            }
-        });
-    };
-    const std::uint16_t id = port.id();
-    repeat([id](unsigned i) { return rte_eth_dev_set_mtu(id, static_cast<std::uint16_t>(1400 + i % 100)); });
-    repeat([id](unsigned i) {
-        rte_ether_addr mac{{2, 0, 0, 0, 1, static_cast<std::uint8_t>(i)}};
-        return rte_eth_dev_default_mac_addr_set(id, &mac);
-    });
-    repeat([id](unsigned i) { return i % 2 == 0 ? rte_eth_promiscuous_enable(id) : rte_eth_promiscuous_disable(id); });
-    repeat([id](unsigned) {
-        rte_eth_stats stats{};
-        return rte_eth_stats_get(id, &stats);
-    });
+    ControlCalls calls(port.id());
     for (int i = 0; i < 60; i++) {
         const std::uint8_t sub = static_cast<std::uint8_t>(i % 2);
         const Mayfly &m = sub == 0 ? a : b;
@@ -319,10 +298,7 @@ TEST_F(Locks, ControlCallsFromManyThreadsDuringPlugCyclesEnd) {
         m.plug();
         EXPECT_TRUE(eventually([&] { return port.joined(sub); })) << port.sub(sub).reason;
     }
-    stop.store(true);
-    for (std::thread &t : threads)
-        t.join();
-    EXPECT_EQ(errors.load(), 0);
+    calls.end();
     EXPECT_EQ(a.settings().mtu, b.settings().mtu);
     EXPECT_EQ(a.settings().promiscuous, b.settings().promiscuous);
     EXPECT_EQ(a.settings().mac[5], b.settings().mac[5]);
