@@ -215,29 +215,113 @@ class RealBus final : public Bus {
         const Devargs args(devargs);
         if (args.rc() != 0)
             return {.status = {args.rc(), "find a bus for a device"}};
-        const Turn turn(*this, wait);
-        if (!turn.ours())
-            return {.status = {-EAGAIN, "wait for another hot-plug"}};
+        const bool vdev = args.on_bus("vdev");
+        Attempt attempt;
+        Status s = at_our_turn(vdev, wait, [&] { attempt = probe_now(devargs, args, owner, owner_name, vdev); });
+        if (s.ok() && attempt.locked_out)
+            s = at_our_turn(false, wait, [&] { attempt = probe_now(devargs, args, owner, owner_name, false); });
+        if (!s.ok())
+            return {.status = s};
+        if (attempt.fresh)
+            hide(attempt.made.port);
+        return attempt.made;
+    }
 
+    Status remove(PortId port, std::uint64_t owner, const rte_vdev_device *keep, Wait wait) override {
+        if (detaching_here(rte_eth_devices[port.raw()].device))
+            return {}; // in a callback of the removal itself
+        // A driver may take seconds to close a device that is gone. Who can wait leaves the turn to others meanwhile;
+        // who cannot has it first, for it is all or nothing.
+        std::unique_lock turn(turn_, std::defer_lock);
+        Grip grip;
+        if ((wait == Wait::kBriefly && !turn.try_lock_for(kBrief)) || !take(grip, port, wait))
+            return {-EAGAIN, "wait for another hot-plug"};
+        if (!is_owned_by(port, owner))
+            return {}; // somebody else released it, and perhaps its id is already another device's
+        rte_device *dev = rte_eth_devices[port.raw()].device;
+        if (dev == nullptr)
+            return check(rte_eth_dev_close(port.raw()), "close a sub-device");
+        const bool vdev = on_vdev_bus(*dev);
+        const rte_bus *bus = rte_dev_bus(dev);
+        const rte_driver *driver = dev->driver;
+        const std::string name = rte_dev_name(dev);
+        const Status closed = check(rte_eth_dev_close(port.raw()), "close a sub-device");
+        grip.let_go();
+        // From here on others may remove the device too. Also when it could not be closed (one that refuses to stop) it
+        // has to go: its driver has to let go of it at its removal.
+        int rc = 0;
+        const auto take_off = [&] {
+            if (find_device(bus, name.c_str()) != dev || dev->driver != driver)
+                return; // they did, and may have made another one of that name
+            const bool used = closed.ok() ? port_of(dev).valid() : has_other_port(dev, port);
+            if (used || (keep != nullptr && dev == &keep->device))
+                lift_shadow(*dev);
+            else
+                rc = detach(dev);
+        };
+        const Status s = turn.owns_lock() ? while_still(vdev, take_off) : at_our_turn(vdev, wait, take_off);
+        if (!closed.ok())
+            return closed;
+        return !s.ok() ? s : check(rc, "remove a device from its bus");
+    }
+
+  private:
+    /// Runs f() when no other hot-plug of ours is under way, and with the bus standing still. The order of the two: who
+    /// has time takes the bus's lock first, for a caller of our own probe or remove may have it while it wants the
+    /// turn. Who has no time, because it may be such a caller, takes the turn first, and gets it.
+    template <class F> Status at_our_turn(bool vdev, Wait wait, F f) {
+        if (wait == Wait::kBriefly) {
+            const std::unique_lock turn(turn_, kBrief);
+            return turn.owns_lock() ? while_still(vdev, f) : Status{-EAGAIN, "wait for another hot-plug"};
+        }
+        if (!vdev) {
+            const std::lock_guard turn(turn_);
+            f();
+            return {};
+        }
+        for (bool ran = false;;) {
+            const Status s = under_vdev_lock([&] {
+                const std::unique_lock turn(turn_, std::try_to_lock); // it may want the bus's lock, who has the turn
+                ran = turn.owns_lock();
+                if (ran)
+                    f();
+            });
+            if (ran || !s.ok())
+                return s;
+            const std::lock_guard until_it_is_free(turn_);
+        }
+    }
+
+    struct Attempt {
+        Probed made{};
+        bool fresh = false;      ///< it was probed now
+        bool locked_out = false; ///< again, without the bus's lock
+    };
+
+    Attempt probe_now(const std::string &devargs, const Devargs &args, std::uint64_t owner, const char *owner_name,
+                      bool bus_locked) {
+        const auto failed = [](Status s) { return Attempt{.made = {.status = s}}; };
         const bool vdev = args.on_bus("vdev");
         std::optional<Probed> present;
         bool unprobed = false;
         if (Status s = while_still(vdev, [&] { present = use_present(args.get(), owner, owner_name, unprobed); });
             !s.ok())
-            return {.status = s};
+            return failed(s);
         if (present)
-            return *present;
+            return {.made = *present};
         if (surely_absent(args))
-            return {.status = {-ENODEV, "find a device"}, .absent = true};
+            return {.made = {.status = {-ENODEV, "find a device"}, .absent = true}};
+        if (unprobed && bus_locked) // EAL's general way asks secondary processes, which ask for the bus's devices
+            return {.locked_out = true};
 
         Adoption adoption(owner, owner_name);
         if (const int rc = attach(devargs, args, unprobed); rc != 0) {
             adoption.give_up();
-            return {.status = {rc, "probe a device"}};
+            return failed({rc, "probe a device"});
         }
         const PortId port = adoption.port();
         Probed made{.port = port};
-        const Status s = while_still(vdev, [&] { // others may have removed it already
+        const Status s = while_still(vdev, [&] { // where the bus was not locked others may have removed it already
             rte_device *dev = find_device(args.get().bus, args.get().name);
             if (!port.valid()) {
                 made = of_an_unannounced_port(dev, args.get(), owner, owner_name);
@@ -249,73 +333,12 @@ class RealBus final : public Bus {
             }
         });
         if (!s.ok() && !port.valid())
-            return {.status = s};
+            return failed(s);
         if (!s.ok())
             HOLDFAST_LOG(WARNING, "%s: cannot %s, so %s is not protected from others", owner_name, s.what(),
                          args.get().name);
-        if (made.status.ok())
-            hide(made.port);
-        return made;
+        return {.made = made, .fresh = made.status.ok()};
     }
-
-    Status remove(PortId port, std::uint64_t owner, const rte_vdev_device *keep, Wait wait) override {
-        if (detaching_here(rte_eth_devices[port.raw()].device))
-            return {}; // in a callback of the removal itself
-        const Turn turn(*this, wait);
-        Grip grip;
-        if (!turn.ours() || !take(grip, port, wait))
-            return {-EAGAIN, "wait for another hot-plug"};
-        if (!is_owned_by(port, owner))
-            return {}; // somebody else released it, and perhaps its id is already another device's
-        rte_device *dev = rte_eth_devices[port.raw()].device;
-        if (dev == nullptr)
-            return check(rte_eth_dev_close(port.raw()), "close a sub-device");
-        const bool vdev = on_vdev_bus(*dev);
-        const rte_bus *bus = rte_dev_bus(dev);
-        const rte_driver *driver = dev->driver;
-        const std::string name = rte_dev_name(dev);
-        Status status = check(rte_eth_dev_close(port.raw()), "close a sub-device");
-        grip.let_go();
-        // From here on others may remove the device too. Also when it could not be closed (one that refuses to stop) it
-        // has to go: its driver has to let go of it at its removal.
-        int rc = 0;
-        const Status s = while_still(vdev, [&] {
-            if (find_device(bus, name.c_str()) != dev || dev->driver != driver)
-                return; // they did, and may have made another one of that name
-            if (has_other_port(dev, port) || (keep != nullptr && dev == &keep->device))
-                lift_shadow(*dev);
-            else
-                rc = detach(dev);
-        });
-        if (status.ok())
-            status = !s.ok() ? s : rc != 0 ? Status{rc, "remove a device from its bus"} : Status{};
-        return status;
-    }
-
-  private:
-    /// Our turn to hot-plug, for one scope.
-    class Turn {
-      public:
-        Turn(RealBus &bus, Wait wait) : bus_(bus) {
-            if (wait == Wait::kBriefly) {
-                ours_ = bus_.turn_.try_lock_for(kBrief);
-            } else {
-                bus_.turn_.lock();
-                ours_ = true;
-            }
-        }
-        ~Turn() {
-            if (ours_)
-                bus_.turn_.unlock();
-        }
-        Turn(const Turn &) = delete;
-        Turn &operator=(const Turn &) = delete;
-        [[nodiscard]] bool ours() const noexcept { return ours_; }
-
-      private:
-        RealBus &bus_;
-        bool ours_ = false;
-    };
 
     /// For a vdev the bus's own functions are used where they can be: unlike EAL's general ones they leave no device
     /// behind on the bus when a probe fails, and have no limit of length. What they do not do is to tell secondary

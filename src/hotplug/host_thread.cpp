@@ -114,12 +114,11 @@ void HostThread::remove_orphans() {
         todo.swap(orphans_);
     }
     for (const Orphan &orphan : todo) {
-        if (const Status s = abi::real_bus().remove(orphan.port, orphan.owner, nullptr, abi::Wait::kForever); !s.ok())
+        if (const Status s = abi::real_bus().remove(orphan.port, orphan.owner->id(), nullptr, abi::Wait::kForever);
+            !s.ok())
             HOLDFAST_LOG(WARNING, "cannot %s (port %u): %s", s.what(), unsigned{orphan.port.raw()},
                          rte_strerror(-s.code()));
     }
-    for (const Orphan &orphan : todo) // when all are gone: several may have one owner
-        (void)rte_eth_dev_owner_delete(orphan.owner);
 }
 
 } // namespace holdfast

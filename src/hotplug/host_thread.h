@@ -37,7 +37,7 @@ class HostThread final : public Host, private Thread {
 
     void wake() noexcept override;
     /// Only the event loop comes round to all ports, soon: in no case behind a device that is slow.
-    void look() noexcept { events_.wake(); }
+    void look() noexcept override { events_.wake(); }
 
     /// Makes what names the sub-devices of a port, one for each: nullptr for one that is always the same.
     Status make_sources(const Config &config, std::vector<std::unique_ptr<DeviceSource>> &out);

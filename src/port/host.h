@@ -3,11 +3,13 @@
 
 namespace holdfast {
 
-/// Who drives a port's reconciling: the host thread, seen from below.
+/// Who drives a port: the host thread and the event loop, seen from below.
 class Host {
   public:
     /// Asks for a reconcile soon. Any thread, also an event callback: no lock, one write to a descriptor.
     virtual void wake() noexcept = 0;
+    /// Asks for the port's link to be looked at soon, and the application told of a change. Callable as wake() is.
+    virtual void look() noexcept = 0;
 
   protected:
     ~Host() = default;

@@ -13,6 +13,7 @@
 
 #include <chrono>
 #include <mutex>
+#include <utility>
 
 namespace holdfast {
 namespace {
@@ -39,7 +40,7 @@ void VirtualPort::note_switch(const Locked &) {
     last_active_ = active;
 }
 
-bool VirtualPort::settle_link(const Locked &) {
+void VirtualPort::settle_link(const Locked &) {
     rte_eth_link link{};
     link.link_duplex = RTE_ETH_LINK_FULL_DUPLEX;
     link.link_autoneg = RTE_ETH_LINK_AUTONEG;
@@ -50,43 +51,41 @@ bool VirtualPort::settle_link(const Locked &) {
         if (sub.usable() && sub.judge(ethdev_, ethdev_.link(sub.port(), below)) == Outcome::kDone)
             link = below;
     }
-    return abi::store_link(dev_, link);
+    abi::store_link(dev_, link);
 }
 
-void VirtualPort::announce_link(bool changed) {
-    if (!changed)
-        return;
-    {
-        const Locked held(mutex_);
-        if (closing_ || wanted_ != State::kStarted || configuration_.conf.intr_conf.lsc == 0)
-            return;
-    }
-    // The application is called without a lock of ours: it calls back into us.
-    (void)rte_eth_dev_callback_process(&dev_, RTE_ETH_EVENT_INTR_LSC, nullptr);
+bool VirtualPort::link_is_news(const Locked &) {
+    if (wanted_ != State::kStarted || configuration_.conf.intr_conf.lsc == 0)
+        return false;
+    const rte_eth_link now = abi::load_link(dev_);
+    const rte_eth_link before = std::exchange(announced_, now);
+    return !abi::same_link(before, now);
 }
 
 Clock::time_point VirtualPort::refresh_link(Clock::time_point now) {
     if (!mutex_.try_lock())
         return now + kBusy;
-    bool changed = false;
+    bool news = false;
     auto next = Clock::time_point::max();
     {
         const Locked held(mutex_, std::adopt_lock);
         if (closing_)
             return next;
         note_switch(held);
-        changed = settle_link(held);
+        settle_link(held);
+        news = link_is_news(held);
         answer_secondaries(held);
         if (wanted_ == State::kStarted && configuration_.conf.intr_conf.lsc != 0)
             next = now + kLinkPoll;
     }
-    announce_link(changed);
+    if (news) // the application is called without a lock of ours: it calls back into us
+        (void)rte_eth_dev_callback_process(&dev_, RTE_ETH_EVENT_INTR_LSC, nullptr);
     return next;
 }
 
 int VirtualPort::link_update(int) {
     const Locked held(mutex_);
-    (void)settle_link(held);
+    settle_link(held);
     return 0;
 }
 

@@ -160,7 +160,7 @@ Status VirtualPort::close_leaving(abi::Wait wait, const rte_vdev_device *keep, s
             sub->closing = true; // another thread may be at the same, if the port is removed while the host works on it
             port = sub->port();
         }
-        const Status s = bus_.remove(port, owner_, keep, wait);
+        const Status s = bus_.remove(port, owner_->id(), keep, wait);
         const Locked held(mutex_);
         if (s.code() == -EAGAIN && orphans == nullptr) {
             sub->closing = false; // not our turn: the next visit does it
@@ -253,7 +253,7 @@ void VirtualPort::probe_absent(Clock::time_point now, abi::Wait wait) {
                 continue;
             sub->probing = true;
         }
-        const abi::Probed probed = bus_.probe(sub->devargs(), owner_, name(), wait); // ours to change, so no copy
+        const abi::Probed probed = bus_.probe(sub->devargs(), owner_->id(), name(), wait); // ours to change, so no copy
         bool taken = false;
         {
             const Locked held(mutex_);
@@ -266,7 +266,7 @@ void VirtualPort::probe_absent(Clock::time_point now, abi::Wait wait) {
         if (taken)
             check_netdevs();               // its netdev may have gone before we knew its index
         if (!taken && probed.port.valid()) // it answered no question: give it back
-            (void)bus_.remove(probed.port, owner_, nullptr, wait);
+            (void)bus_.remove(probed.port, owner_->id(), nullptr, wait);
     }
 }
 
@@ -350,20 +350,19 @@ Clock::time_point VirtualPort::reconcile(Clock::time_point now, abi::Wait wait) 
     (void)close_leaving(wait, nullptr, nullptr);
     probe_absent(now, wait);
     auto next = Clock::time_point::max();
-    bool changed = false;
     {
         const Locked held(mutex_);
         if (!closing_) {
             raise(held, now);
             note_switch(held);
-            changed = settle_link(held);
+            settle_link(held);
             tell_secondaries(held);
             answer_secondaries(held);
             next = std::min(next_visit(held, now), check_fast_path(held, now));
         }
     }
     (void)close_leaving(wait, nullptr, nullptr); // what could not join, or joined a port that was closed meanwhile
-    announce_link(changed);
+    host_.look(); // the event loop alone tells the application: two threads would be in its callbacks at once
     return next;
 }
 

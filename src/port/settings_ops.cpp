@@ -130,33 +130,4 @@ Status VirtualPort::vlan_offload_set(int) {
     return {};
 }
 
-Status VirtualPort::run_queue(bool rx, QueueId queue, bool run) {
-    const Locked held(mutex_);
-    const auto call = [&](SubDevice &sub, bool on) {
-        return rx ? ethdev_.rx_queue_run(sub.port(), queue, on) : ethdev_.tx_queue_run(sub.port(), queue, on);
-    };
-    std::vector<SubDevice *> done;
-    for (const std::unique_ptr<SubDevice> &sub : subs_) {
-        if (sub->present() && !sub->usable())
-            sub->stale = true; // it gets this with its queues
-        if (!sub->usable() || sub->state() != State::kStarted)
-            continue;
-        const int rc = call(*sub, run);
-        const Outcome outcome = sub->judge(ethdev_, rc);
-        if (outcome == Outcome::kDone)
-            done.push_back(sub.get());
-        else if (outcome != Outcome::kVanished) {
-            for (SubDevice *other : done)
-                if (const int back = call(*other, !run); back != 0 && !other->lost())
-                    HOLDFAST_LOG(ERR, "%s: cannot take back on %s: start or stop a queue: %s", name(), other->name(),
-                                 rte_strerror(-back));
-            return {rc, "start or stop a queue of a sub-device"};
-        }
-    }
-    (rx ? queues_->rx(queue).run : queues_->tx(queue).run) = run;
-    (rx ? dev_.data->rx_queue_state : dev_.data->tx_queue_state)[queue.raw()] =
-        run ? RTE_ETH_QUEUE_STATE_STARTED : RTE_ETH_QUEUE_STATE_STOPPED;
-    return {};
-}
-
 } // namespace holdfast

@@ -2,6 +2,7 @@
 #include "port/virtual_port.h"
 
 #include "abi/bus.h"
+#include "abi/link.h"
 #include "abi/log.h"
 #include "base/ids.h"
 #include "base/mutex.h"
@@ -85,8 +86,9 @@ VirtualPort::Configuration VirtualPort::copy_of(const rte_eth_dev &dev) noexcept
 }
 
 Status VirtualPort::begin() {
-    if (const int rc = rte_eth_dev_owner_new(&owner_); rc != 0)
-        return {rc, "get an owner id"};
+    owner_ = std::make_shared<const abi::Owner>();
+    if (owner_->rc() != 0)
+        return {owner_->rc(), "get an owner id"};
     // Commands and descriptors are all asked first, then they look at the same time.
     probe_absent(Clock::now(), abi::Wait::kBriefly);
     const auto answers_until = Clock::now() + config_.exec_timeout + kAnswersLate;
@@ -139,10 +141,6 @@ Status VirtualPort::close(abi::Wait wait, const rte_vdev_device *keep, std::vect
     while (!secondaries_know() && Clock::now() < until)
         std::this_thread::sleep_for(1ms);
     const Status closed = close_leaving(wait, keep, &orphans);
-    const Locked held(mutex_);
-    orphaned_ = orphaned_ || !orphans.empty();
-    if (status.ok() && !orphaned_) // else they are found by their owner; who removes them deletes it
-        (void)rte_eth_dev_owner_delete(owner_);
     return status.ok() ? closed : status;
 }
 
@@ -234,7 +232,8 @@ Status VirtualPort::start() {
         dev_.data->tx_queue_state[q] =
             queues_->tx(QueueId{q}).run ? RTE_ETH_QUEUE_STATE_STARTED : RTE_ETH_QUEUE_STATE_STOPPED;
     note_switch(held);
-    (void)settle_link(held); // valid from the first moment
+    settle_link(held); // valid from the first moment
+    announced_ = abi::load_link(dev_);
     publish(held);
     host_.wake();
     return {};
@@ -266,7 +265,7 @@ Status VirtualPort::stop() {
     std::fill_n(dev_.data->rx_queue_state, configuration_.rx_queues, std::uint8_t{RTE_ETH_QUEUE_STATE_STOPPED});
     std::fill_n(dev_.data->tx_queue_state, configuration_.tx_queues, std::uint8_t{RTE_ETH_QUEUE_STATE_STOPPED});
     note_switch(held);
-    (void)settle_link(held);
+    settle_link(held);
     return {};
 }
 
@@ -313,66 +312,6 @@ void VirtualPort::take_back(const Locked &held, const std::vector<Before> &subs)
         }
         roll_back(held, *sub, had.missing_from(sub->has()));
     }
-}
-
-Status VirtualPort::rx_queue_setup(std::uint16_t queue, std::uint16_t descriptors, unsigned socket,
-                                   const rte_eth_rxconf *conf, rte_mempool *pool) {
-    if (conf->rx_nseg != 0 || conf->rx_nmempool != 0)
-        return {-ENOTSUP, "set up an Rx queue with several mempools or split buffers"};
-    const Locked held(mutex_);
-    const QueueId id{queue};
-    if (const int rc = queues_->make_rx(id_, id,
-                                        {.descriptors = descriptors,
-                                         .socket = socket,
-                                         .conf = *conf,
-                                         .pool = pool,
-                                         .run = conf->rx_deferred_start == 0});
-        rc != 0)
-        return {rc, "make an Rx queue"};
-    for (const std::unique_ptr<SubDevice> &sub : subs_) {
-        sub->stale = sub->stale || sub->misses_out();
-        if (!sub->usable() || sub->state() < State::kConfigured)
-            continue;
-        if (Status s = set_up_rx(held, *sub, id); !s.ok() && !sub->excused()) {
-            queues_->free_rx(id);
-            return s;
-        }
-    }
-    dev_.data->rx_queues[queue] = queues_->rx(id).queue;
-    publish(held);
-    return {};
-}
-
-Status VirtualPort::tx_queue_setup(std::uint16_t queue, std::uint16_t descriptors, unsigned socket,
-                                   const rte_eth_txconf *conf) {
-    const Locked held(mutex_);
-    const QueueId id{queue};
-    if (const int rc = queues_->make_tx(
-            id, {.descriptors = descriptors, .socket = socket, .conf = *conf, .run = conf->tx_deferred_start == 0});
-        rc != 0)
-        return {rc, "make a Tx queue"};
-    for (const std::unique_ptr<SubDevice> &sub : subs_) {
-        sub->stale = sub->stale || sub->misses_out();
-        if (!sub->usable() || sub->state() < State::kConfigured)
-            continue;
-        if (Status s = set_up_tx(held, *sub, id); !s.ok() && !sub->excused()) {
-            queues_->free_tx(id);
-            return s;
-        }
-    }
-    dev_.data->tx_queues[queue] = queues_->tx(id).queue;
-    publish(held);
-    return {};
-}
-
-void VirtualPort::rx_queue_release(std::uint16_t queue) {
-    const Locked held(mutex_);
-    queues_->free_rx(QueueId{queue});
-}
-
-void VirtualPort::tx_queue_release(std::uint16_t queue) {
-    const Locked held(mutex_);
-    queues_->free_tx(QueueId{queue});
 }
 
 Status VirtualPort::make_active(SubIndex sub) {

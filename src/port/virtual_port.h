@@ -3,6 +3,7 @@
 
 #include "abi/bus.h"
 #include "abi/ethdev.h"
+#include "abi/owner.h"
 #include "base/ids.h"
 #include "base/mutex.h"
 #include "base/result.h"
@@ -37,7 +38,7 @@ namespace holdfast {
 /// A sub-device's port that still has to be closed and its device removed, by whoever gets the next turn to hot-plug.
 struct Orphan {
     PortId port{};
-    std::uint64_t owner = 0;
+    std::shared_ptr<const abi::Owner> owner;
 };
 
 /// The virtual port: what the application configures, over sub-devices that come and go.
@@ -223,9 +224,10 @@ class VirtualPort final : public Keeper {
 
     // ---- link: link.cpp
     void note_switch(const Locked &) HOLDFAST_TSA(requires_capability(mutex_));
-    /// Makes the port's link what the active sub-device's is. True if it changed.
-    bool settle_link(const Locked &) HOLDFAST_TSA(requires_capability(mutex_));
-    void announce_link(bool changed);
+    /// Makes the port's link what the active sub-device's is.
+    void settle_link(const Locked &) HOLDFAST_TSA(requires_capability(mutex_));
+    /// Is the link another one than the application was last told of? It is told now.
+    bool link_is_news(const Locked &) HOLDFAST_TSA(requires_capability(mutex_));
 
     // ---- what others see: info.cpp
     void promise(const Locked &, rte_eth_dev_info &info) const HOLDFAST_TSA(requires_capability(mutex_));
@@ -268,7 +270,7 @@ class VirtualPort final : public Keeper {
     abi::Ethdev &ethdev_;
     abi::Bus &bus_;
     Host &host_;
-    std::uint64_t owner_ = 0;
+    std::shared_ptr<const abi::Owner> owner_; ///< also of those of its sub-devices that are orphans
 
     alignas(kCacheLine) Selection selection_; ///< read by lcores at every Tx burst, so alone on its line
     alignas(kCacheLine) mutable Mutex mutex_;
@@ -277,7 +279,6 @@ class VirtualPort final : public Keeper {
     Settings settings_ HOLDFAST_TSA(guarded_by(mutex_));
     State wanted_ HOLDFAST_TSA(guarded_by(mutex_)) = State::kProbed;
     bool closing_ HOLDFAST_TSA(guarded_by(mutex_)) = false;
-    bool orphaned_ HOLDFAST_TSA(guarded_by(mutex_)) = false; ///< orphans of ours are not removed yet
 
     /// The configuration that sub-devices get: a copy, for ethdev's own is half changed while it calls us.
     struct Configuration {
@@ -297,6 +298,7 @@ class VirtualPort final : public Keeper {
     Clock::time_point fast_path_due_ HOLDFAST_TSA(guarded_by(mutex_));
     unsigned fast_path_doubts_ HOLDFAST_TSA(guarded_by(mutex_)) = 0;
 
+    rte_eth_link announced_ HOLDFAST_TSA(guarded_by(mutex_)){}; ///< what the application knows of the link
     SubIndex last_active_ HOLDFAST_TSA(guarded_by(mutex_));
     bool had_active_ HOLDFAST_TSA(guarded_by(mutex_)) = false;
     std::uint64_t switches_ HOLDFAST_TSA(guarded_by(mutex_)) = 0;

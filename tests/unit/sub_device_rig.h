@@ -21,7 +21,9 @@ namespace holdfast {
 class CountingHost final : public Host {
   public:
     void wake() noexcept override { wakes.fetch_add(1, std::memory_order_relaxed); }
+    void look() noexcept override { looks.fetch_add(1, std::memory_order_relaxed); }
     std::atomic<unsigned> wakes{0};
+    std::atomic<unsigned> looks{0};
 };
 
 inline constexpr PortId kPort{5};
