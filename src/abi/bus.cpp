@@ -3,6 +3,7 @@
 
 #include "abi/events.h"
 #include "abi/log.h"
+#include "abi/pci.h"
 #include "abi/shadow.h"
 #include "abi/vdev_bus.h"
 #include "base/ids.h"
@@ -20,7 +21,6 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <optional>
@@ -29,7 +29,6 @@
 #include <thread>
 
 #include <net/if.h>
-#include <unistd.h>
 
 namespace holdfast::abi {
 namespace {
@@ -77,9 +76,8 @@ std::string value_of(const rte_devargs &args, std::string_view key) {
 bool surely_absent(const Devargs &args) {
     const std::string_view name = args.get().name;
     if (args.on_bus("pci")) {
-        const char *sys = std::getenv("SYSFS_PCI_DEVICES"); // as EAL does
-        const std::string path = std::string(sys != nullptr ? sys : "/sys/bus/pci/devices") + "/" + std::string(name);
-        return name.size() == sizeof("0000:00:00.0") - 1 && ::access(path.c_str(), F_OK) != 0;
+        const std::uint64_t pci = pci_number(name);
+        return pci != 0 && pci_incarnation(pci) == 0;
     }
     if (args.on_bus("vdev") && (name.starts_with("net_af_packet") || name.starts_with("net_af_xdp"))) {
         const std::string iface = value_of(args.get(), "iface");

@@ -2,6 +2,7 @@
 #include "driver/devargs.h"
 
 #include "base/ids.h"
+#include "driver/devargs_part.h"
 #include "port/config.h"
 #include "port/device_text.h"
 
@@ -34,23 +35,6 @@ namespace {
 constexpr std::uint64_t kLongestPoll = 24ULL * 60 * 60 * 1000; // a day, in ms
 constexpr std::uint64_t kLongestTimeout = 10ULL * 60 * 1000;   // 10 minutes: a probe waits for the first answer
 constexpr int kLastStream = 2;                                 // descriptors 0 to 2 are the process's standard streams
-constexpr std::size_t kNone = std::string_view::npos;
-
-using Error = std::optional<std::string>;
-
-/// A part of the text and where it stands.
-struct Part {
-    std::string_view text;
-    std::size_t at = 0; ///< from 0
-
-    [[nodiscard]] Part from(std::size_t offset, std::size_t count = kNone) const {
-        return {text.substr(offset, count), at + offset};
-    }
-};
-
-std::string complain(const Part &part, std::string_view why) {
-    return holdfast::complain(part.text, part.at + 1, why);
-}
 
 /// How far the item that begins a text reaches, and where its first parenthesis is closed.
 struct Extent {
@@ -184,6 +168,13 @@ Error read_fd(const Part &item, const Part &inner, Config &config) {
     return add_source(item, DescriptorSource{.fd = fd, .forced = forced, .at = number.at + 1}, config);
 }
 
+Error read_udev(const Part &item, const Part &inner, Config &config) {
+    UdevSource source;
+    if (Error e = read_udev(inner, source))
+        return e;
+    return add_source(item, std::move(source), config);
+}
+
 Error read_mac(const Part &item, const Part &value, Config &config) {
     if (config.mac)
         return complain(item, "mac= is given twice");
@@ -242,7 +233,8 @@ class Parser {
             at++; // the comma; what follows it, if only an empty item, is read as an item
         }
         if (config_.devices.empty())
-            return complain({text, 0}, "no sub-device: at least one dev(...), exec(...) or fd(...) is needed");
+            return complain({text, 0},
+                            "no sub-device: at least one dev(...), udev(...), exec(...) or fd(...) is needed");
         return {};
     }
     Config &config() noexcept { return config_; }
@@ -262,6 +254,8 @@ class Parser {
                 return read_exec(item, inner, config_);
             if (name == "fd")
                 return read_fd(item, inner, config_);
+            if (name == "udev")
+                return read_udev(item, inner, config_);
         }
         constexpr std::string_view kMac = "mac=";
         if (item.text.starts_with(kMac))
@@ -269,7 +263,8 @@ class Parser {
         for (Duration &d : durations_)
             if (item.text.starts_with(d.key))
                 return read_duration(item, d, config_);
-        return complain(item, "is none of dev(...), exec(...), fd(...), mac=..., hotplug_poll=..., exec_timeout=...");
+        return complain(
+            item, "is none of dev(...), udev(...), exec(...), fd(...), mac=..., hotplug_poll=..., exec_timeout=...");
     }
 
     Config config_;

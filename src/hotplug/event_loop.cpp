@@ -3,12 +3,18 @@
 
 #include "abi/log.h"
 #include "base/ids.h"
+#include "hotplug/match.h"
+#include "hotplug/netdev_watch.h"
+#include "hotplug/udev.h"
 #include "port/virtual_port.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <memory>
 #include <vector>
 
+#include <net/if.h>
 #include <poll.h>
 
 namespace holdfast {
@@ -25,9 +31,15 @@ template <class F> void each(Registry &registry, F f) {
 
 } // namespace
 
+EventLoop::~EventLoop() = default;
+
 void EventLoop::listen() {
     if (netdevs_.fd() < 0 && !netdevs_.open())
         HOLDFAST_LOG(INFO, "no netlink socket here: vanished network interfaces are polled for");
+    if (!udev_.is_open() && !udev_.open())
+        HOLDFAST_LOG(INFO, "no device events here: absent devices are polled for");
+    if (!eal_.open())
+        HOLDFAST_LOG(INFO, "EAL's device events are not heard");
 }
 
 void EventLoop::loop() {
@@ -35,23 +47,69 @@ void EventLoop::loop() {
     std::vector<pollfd> fds;
     for (;;) {
         fds.assign(1, {.fd = netdevs_.fd(), .events = POLLIN, .revents = 0});
+        fds.push_back({.fd = eal_.fd(), .events = POLLIN, .revents = 0});
+        udev_.add_to(fds);
         sources_.add_to(fds);
         wait(next, fds);
         if (stopping())
             break;
-        const bool heard = fds.front().revents != 0;
-        bool look = netdevs_.fd() < 0;
-        if (heard)
-            look = netdevs_.read([this](unsigned index) {
-                each(registry_, [index](VirtualPort &port) { port.netdev_gone(index); });
-            }) == NetdevWatch::Heard::kMissed;
-        if (look)
-            each(registry_, [](VirtualPort &port) { port.check_netdevs(); });
+        hear_of_netdevs();
+        hear_of_devices();
         next = std::min(refresh_links(), sources_.step());
         if (netdevs_.fd() < 0)
             next = std::min(next, Clock::now() + kNetdevPoll);
     }
     sources_.stop();
+}
+
+void EventLoop::hear_of_netdevs() {
+    if (netdevs_.fd() < 0) {
+        each(registry_, [](VirtualPort &port) { port.check_devices(); });
+        return;
+    }
+    const auto gone = [this](unsigned index) {
+        each(registry_, [index](VirtualPort &port) { port.netdev_gone(index); });
+    };
+    const auto renumbered = [this](unsigned index) {
+        std::array<char, IF_NAMESIZE> name{};
+        if (::if_indextoname(index, name.data()) != nullptr)
+            if (const std::unique_ptr<Device> device = udev_.interface(name.data()))
+                changed(*device);
+    };
+    if (netdevs_.read(gone, renumbered) == NetdevWatch::Heard::kMissed)
+        look_at_all();
+}
+
+void EventLoop::hear_of_devices() {
+    const auto hear = [this](const DeviceEvent &event) {
+        if (event.what == DeviceEvent::What::kChanged)
+            changed(event.device);
+        else if (event.device.subsystem() == "pci") // netdevs are heard of by their index
+            each(registry_, [&](VirtualPort &port) { port.pci_gone(event.device.kernel_name()); });
+    };
+    if (udev_.read(hear) == Udev::Heard::kMissed)
+        look_at_all();
+    eal_.read([this](const EalEvents::Event &event) {
+        each(registry_, [&](VirtualPort &port) {
+            if (event.removed)
+                port.pci_gone(event.device);
+            else
+                port.device_came("pci", event.device);
+        });
+        if (!event.removed)
+            sources_.changed_all();
+    });
+}
+
+void EventLoop::changed(const Device &device) {
+    sources_.changed(device);
+    each(registry_, [&](VirtualPort &port) { port.device_came(device.subsystem(), device.kernel_name()); });
+}
+
+void EventLoop::look_at_all() {
+    each(registry_, [](VirtualPort &port) { port.check_devices(); });
+    sources_.changed_all();
+    each(registry_, [](VirtualPort &port) { port.device_came({}, {}); });
 }
 
 Clock::time_point EventLoop::refresh_links() {

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "hotplug/netdev_watch.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <span>
+#include <string>
+#include <utility>
 
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
@@ -16,26 +20,35 @@
 namespace holdfast {
 namespace {
 
-/// Calls `gone` for each RTM_DELLINK in a datagram. Each length is checked before what it covers is read.
-void parse(const std::byte *data, std::size_t size, const std::function<void(unsigned)> &gone) {
-    while (size >= sizeof(nlmsghdr)) {
-        nlmsghdr header;
-        std::memcpy(&header, data, sizeof(header));
-        if (header.nlmsg_len < sizeof(header) || header.nlmsg_len > size)
+template <class T> T read_as(std::span<const std::byte> from) {
+    T out;
+    std::memcpy(&out, from.data(), sizeof(out));
+    return out;
+}
+
+/// Steps over messages or attributes: calls f(header, what follows the header) for each that is complete. `Header`
+/// begins with its own length, which is checked before what it covers is read.
+template <class Header, class Length, class F>
+void each_of(std::span<const std::byte> data, Length Header::*length, F f) {
+    constexpr std::size_t kAlign = 4;
+    while (data.size() >= sizeof(Header)) {
+        const auto header = read_as<Header>(data);
+        const std::size_t size = header.*length;
+        if (size < sizeof(header) || size > data.size())
             return;
-        if (header.nlmsg_type == RTM_DELLINK && header.nlmsg_len >= NLMSG_LENGTH(sizeof(ifinfomsg))) {
-            ifinfomsg link;
-            std::memcpy(&link, data + NLMSG_HDRLEN, sizeof(link));
-            // A bridge reports its ports' departure in the same way; the interface itself lives on.
-            if (link.ifi_index > 0 && link.ifi_family == AF_UNSPEC)
-                gone(static_cast<unsigned>(link.ifi_index));
-        }
-        const std::size_t step = NLMSG_ALIGN(header.nlmsg_len);
-        if (step >= size)
-            return;
-        data += step;
-        size -= step;
+        f(header, data.subspan(sizeof(header), size - sizeof(header)));
+        data = data.subspan(std::min((size + kAlign - 1) / kAlign * kAlign, data.size()));
     }
+}
+
+/// The MAC address in a message's attributes, as bytes.
+std::string mac_in(std::span<const std::byte> attributes) {
+    std::string out;
+    each_of(attributes, &rtattr::rta_len, [&](const rtattr &attribute, std::span<const std::byte> value) {
+        if (attribute.rta_type == IFLA_ADDRESS)
+            out.assign(reinterpret_cast<const char *>(value.data()), value.size());
+    });
+    return out;
 }
 
 } // namespace
@@ -60,7 +73,8 @@ bool NetdevWatch::open() noexcept {
     return true;
 }
 
-NetdevWatch::Heard NetdevWatch::read(const std::function<void(unsigned)> &gone) {
+NetdevWatch::Heard NetdevWatch::read(const std::function<void(unsigned)> &gone,
+                                     const std::function<void(unsigned)> &renumbered) {
     Heard heard = Heard::kAll;
     alignas(nlmsghdr) std::array<std::byte, 32768> buffer;
     for (;;) {
@@ -83,7 +97,26 @@ NetdevWatch::Heard NetdevWatch::read(const std::function<void(unsigned)> &gone) 
             heard = Heard::kMissed;
             continue;
         }
-        parse(buffer.data(), static_cast<std::size_t>(n), gone);
+        each_of(std::span<const std::byte>(buffer).first(static_cast<std::size_t>(n)), &nlmsghdr::nlmsg_len,
+                [&](const nlmsghdr &header, std::span<const std::byte> body) {
+                    if (body.size() < sizeof(ifinfomsg))
+                        return;
+                    const auto link = read_as<ifinfomsg>(body);
+                    // A bridge reports its ports' departure in the same way; the interface itself lives on.
+                    if (link.ifi_index <= 0 || link.ifi_family != AF_UNSPEC)
+                        return;
+                    const auto index = static_cast<unsigned>(link.ifi_index);
+                    if (header.nlmsg_type == RTM_DELLINK) {
+                        macs_.erase(index);
+                        gone(index);
+                    } else if (header.nlmsg_type == RTM_NEWLINK && renumbered) {
+                        std::string mac = mac_in(body.subspan(NLMSG_ALIGN(sizeof(ifinfomsg))));
+                        if (std::string &known = macs_[index]; known != mac) {
+                            known = std::move(mac);
+                            renumbered(index);
+                        }
+                    }
+                });
     }
 }
 

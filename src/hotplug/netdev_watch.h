@@ -2,11 +2,14 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <string>
 
 namespace holdfast {
 
 /// Hears from the kernel when network interfaces of this network namespace disappear: ethdev calls on a port over such
-/// an interface go on to answer "fine". One thread.
+/// an interface go on to answer "fine"; and when they get another MAC address, of which there is no device event. One
+/// thread.
 class NetdevWatch {
   public:
     NetdevWatch() = default;
@@ -20,12 +23,14 @@ class NetdevWatch {
     [[nodiscard]] int fd() const noexcept { return fd_; }
 
     enum class Heard { kAll, kMissed };
-    /// Reads all waiting messages and calls `gone` with the index of each interface that disappeared. kMissed: the
-    /// kernel dropped some, so look at everything. Messages that are not the kernel's, or malformed, are ignored.
-    Heard read(const std::function<void(unsigned)> &gone);
+    /// Reads all waiting messages. Calls `gone` with the index of each interface that disappeared, and `renumbered` for
+    /// each whose MAC address is another one than before, or was not known. kMissed: the kernel dropped some, so look
+    /// at everything. Messages that are not the kernel's, or malformed, are ignored.
+    Heard read(const std::function<void(unsigned)> &gone, const std::function<void(unsigned)> &renumbered = {});
 
   private:
     int fd_ = -1;
+    std::map<unsigned, std::string> macs_;
 };
 
 } // namespace holdfast

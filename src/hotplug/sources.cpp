@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "hotplug/sources.h"
 
+#include "abi/log.h"
 #include "base/result.h"
 #include "hotplug/command.h"
 #include "hotplug/line_reader.h"
+#include "hotplug/match.h"
 #include "hotplug/thread.h"
+#include "hotplug/udev.h"
 #include "port/answer.h"
 #include "port/config.h"
 #include "port/device_source.h"
@@ -35,6 +38,31 @@ std::string shortened(std::string_view command) {
     for (const char c : command.substr(0, kLongestName))
         out += static_cast<unsigned char>(c) < ' ' ? '?' : c;
     return command.size() > kLongestName ? out + "..." : out;
+}
+
+/// What is looked for, for a log.
+std::string to_text(const UdevSource &source) {
+    std::string out;
+    for (const Match &match : source.matches) {
+        out += out.empty() ? "" : ";";
+        switch (match.what) {
+        case Match::What::kKernel:
+            out += "kernel=";
+            break;
+        case Match::What::kSubsystem:
+            out += "subsystem=";
+            break;
+        case Match::What::kProperty:
+        case Match::What::kAttribute:
+            out += match.key + "=";
+            break;
+        case Match::What::kPortMac:
+            out += "mac=port";
+            break;
+        }
+        out += match.pattern;
+    }
+    return shortened(out);
 }
 
 } // namespace
@@ -70,8 +98,11 @@ class Sources::Entry : public DeviceSource {
     virtual void add_to(std::vector<pollfd> &fds) const = 0;
     virtual Clock::time_point step() = 0;
     virtual void stop() {}
+    virtual void changed(const Device &) {}
+    virtual void changed_all() {}
 
   protected:
+    [[nodiscard]] std::mutex &mutex() const noexcept { return owner_.mutex_; }
     [[nodiscard]] bool asked() const noexcept { return asked_; }
     void give(Answer answer) {
         answer_ = std::move(answer);
@@ -154,10 +185,59 @@ class Sources::DescriptorEntry final : public Entry {
     std::optional<Answer> said_;
 };
 
+/// Looks when it is asked, at all devices. Between, each device that changes is looked at alone.
+class Sources::UdevEntry final : public Entry {
+  public:
+    UdevEntry(Sources &owner, const UdevSource &source)
+        : Entry(owner, "udev(" + to_text(source) + ")"), source_(source), catalog_(owner.catalog_) {}
+    ~UdevEntry() override { leave(); }
+
+    void pair_with(const MacAddress &mac) override {
+        const std::lock_guard held(mutex());
+        port_mac_ = mac;
+    }
+    bool taken() override {
+        const std::lock_guard held(mutex());
+        if (choice_.path.empty())
+            return false;
+        passed_by_.push_back(choice_.path);
+        return true;
+    }
+
+    void add_to(std::vector<pollfd> &) const override {}
+    Clock::time_point step() override {
+        if (!asked())
+            return Clock::time_point::max();
+        choice_ = choose(catalog_.all(), source_, port_mac_, passed_by_);
+        if (choice_.path.empty())
+            passed_by_.clear(); // next time they may be free
+        if (choice_.others > 0 && !std::exchange(said_ambiguous_, true))
+            HOLDFAST_LOG(NOTICE, "%s: more devices match (%u); the first by path is taken: %s", name().c_str(),
+                         choice_.others, choice_.path.c_str());
+        give(choice_.answer);
+        return Clock::time_point::max();
+    }
+    void changed(const Device &device) override {
+        if (matches(device, source_.matches, port_mac_))
+            report();
+    }
+    void changed_all() override { report(); }
+
+  private:
+    const UdevSource source_;
+    Catalog &catalog_;
+    std::optional<MacAddress> port_mac_;
+    Choice choice_;
+    std::vector<std::string> passed_by_; ///< devices that belong to other ports
+    bool said_ambiguous_ = false;
+};
+
 Status Sources::make(const Source &source, std::chrono::milliseconds limit, std::unique_ptr<DeviceSource> &out) {
     std::unique_ptr<Entry> made;
     if (const auto *command = std::get_if<CommandSource>(&source)) {
         made = std::make_unique<CommandEntry>(*this, command->command, limit);
+    } else if (const auto *udev = std::get_if<UdevSource>(&source)) {
+        made = std::make_unique<UdevEntry>(*this, *udev);
     } else if (const auto *descriptor = std::get_if<DescriptorSource>(&source)) {
         LineReader reader;
         if (const int rc = reader.open(descriptor->fd); rc != 0)
@@ -184,6 +264,18 @@ Clock::time_point Sources::step() {
     for (Entry *entry : entries_)
         next = std::min(next, entry->step());
     return next;
+}
+
+void Sources::changed(const Device &device) {
+    const std::lock_guard held(mutex_);
+    for (Entry *entry : entries_)
+        entry->changed(device);
+}
+
+void Sources::changed_all() {
+    const std::lock_guard held(mutex_);
+    for (Entry *entry : entries_)
+        entry->changed_all();
 }
 
 void Sources::stop() {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include "base/result.h"
+#include "hotplug/match.h"
 #include "hotplug/thread.h"
+#include "hotplug/udev.h"
 #include "port/config.h"
 #include "port/device_source.h"
 #include "port/host.h"
@@ -17,12 +19,12 @@
 
 namespace holdfast {
 
-/// The commands and descriptors that name sub-devices, of all ports. The event loop does their work, none of which
-/// waits. The mutex is held for that and for questions; it comes after a port's.
+/// What names sub-devices, of all ports: commands, descriptors, and what is known of devices. The event loop does their
+/// work, none of which waits. The mutex is held for that and for questions; it comes after a port's.
 class Sources {
   public:
     /// `host` is woken when there is an answer, `loop` when there is a question.
-    Sources(Host &host, Thread &loop) noexcept : host_(host), loop_(loop) {}
+    Sources(Host &host, Thread &loop, Catalog &catalog) noexcept : host_(host), loop_(loop), catalog_(catalog) {}
     Sources(const Sources &) = delete;
     Sources &operator=(const Sources &) = delete;
 
@@ -34,6 +36,10 @@ class Sources {
     void add_to(std::vector<pollfd> &fds);
     /// Goes on with all of them; says when to come again at the latest.
     Clock::time_point step();
+    /// A device came, or is not what it was.
+    void changed(const Device &device);
+    /// Anything may have happened to any device.
+    void changed_all();
     /// Kills all commands: nothing will watch over them any more.
     void stop();
 
@@ -41,9 +47,11 @@ class Sources {
     class Entry;
     class CommandEntry;
     class DescriptorEntry;
+    class UdevEntry;
 
     Host &host_;
     Thread &loop_;
+    Catalog &catalog_;
     std::mutex mutex_;
     std::condition_variable answered_;
     std::vector<Entry *> entries_;

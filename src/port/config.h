@@ -32,8 +32,33 @@ struct DescriptorSource {
     bool operator==(const DescriptorSource &other) const { return fd == other.fd && forced == other.forced; }
 };
 
+/// One thing that a device has to be. `pattern` is a glob as of the shell, with a backslash before what is meant as it
+/// is.
+struct Match {
+    enum class What : std::uint8_t {
+        kKernel,    ///< its kernel name: "eth0", "0000:01:00.0"
+        kSubsystem, ///< "net", "pci"
+        kProperty,  ///< the udev property `key`
+        kAttribute, ///< the sysfs attribute `key`, with the path from the device's folder on
+        kPortMac,   ///< it has the MAC address of the virtual port; no pattern
+    };
+    What what = What::kKernel;
+    std::string key;
+    std::string pattern;
+    bool operator==(const Match &) const = default;
+};
+
+/// udev(MATCH;...): the first device that has all of this.
+struct UdevSource {
+    std::vector<Match> matches;
+    std::string devargs;     ///< with %k, %p, %n, %{attribute}, %{PROPERTY}, %%; empty: by the kind of device
+    std::string driver;      ///< bind=: the kernel driver to bind it to first; empty: it is left alone
+    bool force_bind = false; ///< also if the host uses the device
+    bool operator==(const UdevSource &) const = default;
+};
+
 /// Where a sub-device's devargs come from.
-using Source = std::variant<FixedDevice, CommandSource, DescriptorSource>;
+using Source = std::variant<FixedDevice, CommandSource, DescriptorSource, UdevSource>;
 
 /// What the devargs of one virtual port ask for. Belongs to that port alone; nothing of it is process-wide.
 struct Config {

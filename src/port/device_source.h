@@ -3,7 +3,10 @@
 
 #include "port/answer.h"
 
+#include <array>
 #include <chrono>
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -28,6 +31,17 @@ class DeviceSource {
     virtual void wait(std::chrono::steady_clock::time_point until) = 0;
     /// Would it answer otherwise than it did? True once for each time.
     virtual bool has_news() = 0;
+
+    /// The virtual port has this MAC address, for sources that go by it.
+    virtual void pair_with(const std::array<std::uint8_t, 6> &) {}
+    /// The device that it named belongs to another port. True: it may name another one at once.
+    virtual bool taken() { return false; }
+    /// The device that it named is about to be probed: makes it ready for that. May take long. `lease` undoes it when
+    /// its last copy goes, which may take long too; it stays as it is if there is nothing to undo. False: it cannot be
+    /// made ready, and `why` says why.
+    virtual bool prepare([[maybe_unused]] std::shared_ptr<void> &lease, [[maybe_unused]] std::string &why) {
+        return true;
+    }
 };
 
 } // namespace holdfast

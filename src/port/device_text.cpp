@@ -54,4 +54,16 @@ bool same_device(std::string_view a, std::string_view b) {
     return canonical(device_name(a)) == canonical(device_name(b));
 }
 
+bool is_about(std::string_view devargs, std::string_view subsystem, std::string_view kernel_name) {
+    if (subsystem == "pci")
+        return same_device(devargs, kernel_name);
+    for (std::string_view rest = devargs; !rest.empty();) {
+        const std::string_view argument = rest.substr(0, rest.find(','));
+        rest.remove_prefix(std::min(rest.size(), argument.size() + 1));
+        if (argument.starts_with("iface=") && argument.substr(argument.find('=') + 1) == kernel_name)
+            return true;
+    }
+    return false;
+}
+
 } // namespace holdfast

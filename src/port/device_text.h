@@ -14,4 +14,8 @@ namespace holdfast {
 /// Do both devargs name one device? EAL lets one leave out the bus, the PCI domain 0000, and write capitals.
 [[nodiscard]] bool same_device(std::string_view a, std::string_view b);
 
+/// Would a probe of these devargs use that device of the kernel's: the PCI device of that name, or the network
+/// interface?
+[[nodiscard]] bool is_about(std::string_view devargs, std::string_view subsystem, std::string_view kernel_name);
+
 } // namespace holdfast

@@ -194,6 +194,11 @@ void VirtualPort::welcome(const Locked &held, SubDevice &sub, const abi::Probed 
         sub.look_again(now, config_.hotplug_poll);
         return;
     }
+    if (probed.status.code() == -EBUSY && sub.source() != nullptr && sub.source()->taken()) {
+        sub.retry_now();
+        host_.wake();
+        return;
+    }
     if (!probed.status.ok()) {
         if (sub.missed_turn)
             sub.look_again(now, kComeAgain);
@@ -211,18 +216,27 @@ bool VirtualPort::find_devargs(const Locked &, SubDevice &sub, Clock::time_point
         return true;
     if (!sub.asked) {
         sub.asked = true;
+        if (settings_.default_mac)
+            source->pair_with(std::to_array(settings_.default_mac->addr_bytes));
         source->ask();
     }
     std::optional<Answer> answer = source->answer();
     if (!answer)
         return false; // we are woken when it is there
     sub.asked = false;
-    for (const std::unique_ptr<SubDevice> &other : subs_)
-        if (other.get() != &sub && (other->source() == nullptr || other->state() != State::kAbsent) &&
-            !answer->devargs.empty() && same_device(other->devargs(), answer->devargs))
-            answer = {.devargs = {},
-                      .reason = answer->devargs + " is another sub-device of this port",
-                      .kind = Answer::Kind::kBroken};
+    for (const std::unique_ptr<SubDevice> &other : subs_) {
+        if (other.get() == &sub || (other->source() != nullptr && other->state() == State::kAbsent) ||
+            answer->devargs.empty() || !same_device(other->devargs(), answer->devargs))
+            continue;
+        if (source->taken()) { // there may be another one
+            sub.asked = true;
+            source->ask();
+            return false;
+        }
+        answer = {.devargs = {},
+                  .reason = answer->devargs + " is another sub-device of this port",
+                  .kind = Answer::Kind::kBroken};
+    }
     if (!answer->devargs.empty()) {
         sub.be(std::move(answer->devargs));
         sub.named = true;
@@ -247,7 +261,7 @@ void VirtualPort::probe_absent(Clock::time_point now, abi::Wait wait) {
             const Locked held(mutex_);
             if (closing_ || sub->state() != State::kAbsent || wanted(*sub) == State::kAbsent)
                 continue;
-            if (sub->source() != nullptr && sub->source()->has_news())
+            if (sub->take_news() || (sub->source() != nullptr && sub->source()->has_news()))
                 sub->retry_now();
             if (sub->next_try > now || !find_devargs(held, *sub, now))
                 continue;
@@ -264,7 +278,7 @@ void VirtualPort::probe_absent(Clock::time_point now, abi::Wait wait) {
                 (void)tear_down(held, *sub, kPatience);
         }
         if (taken)
-            check_netdevs();               // its netdev may have gone before we knew its index
+            check_devices();               // it may have gone before we knew which it is
         if (!taken && probed.port.valid()) // it answered no question: give it back
             (void)bus_.remove(probed.port, owner_->id(), nullptr, wait);
     }
@@ -364,20 +378,6 @@ Clock::time_point VirtualPort::reconcile(Clock::time_point now, abi::Wait wait) 
     (void)close_leaving(wait, nullptr, nullptr); // what could not join, or joined a port that was closed meanwhile
     host_.look(); // the event loop alone tells the application: two threads would be in its callbacks at once
     return next;
-}
-
-void VirtualPort::netdev_gone(unsigned index) noexcept {
-    for (const std::unique_ptr<SubDevice> &sub : subs_)
-        if (index != 0 && sub->netdev() == index)
-            sub->lose(SubDevice::kGone);
-}
-
-void VirtualPort::check_netdevs() noexcept {
-    std::array<char, IF_NAMESIZE> text{};
-    for (const std::unique_ptr<SubDevice> &sub : subs_)
-        if (const unsigned index = sub->netdev();
-            index != 0 && !sub->lost() && ::if_indextoname(index, text.data()) == nullptr && errno == ENXIO)
-            sub->lose(SubDevice::kGone);
 }
 
 } // namespace holdfast

@@ -3,6 +3,7 @@
 
 #include "abi/ethdev.h"
 #include "abi/events.h"
+#include "abi/pci.h"
 #include "base/ids.h"
 #include "base/result.h"
 #include "base/state.h"
@@ -16,15 +17,19 @@
 #include <rte_ether.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
+
+#include <net/if.h>
 
 namespace holdfast {
 namespace {
@@ -97,6 +102,32 @@ unsigned SubDevice::netdev() const noexcept {
     return netdev_.load(std::memory_order_relaxed);
 }
 
+bool SubDevice::is_pci(std::string_view address) const noexcept {
+    // pairs: sub-pci (SubDevice::adopt, SubDevice::leave). Like the netdev's.
+    const std::uint64_t pci = pci_.load(std::memory_order_relaxed);
+    return pci != 0 && pci == abi::pci_number(address);
+}
+
+bool SubDevice::has_vanished() const noexcept {
+    std::array<char, IF_NAMESIZE> text{};
+    if (const unsigned index = netdev();
+        index != 0 && ::if_indextoname(index, text.data()) == nullptr && errno == ENXIO)
+        return true;
+    // pairs: sub-pci (SubDevice::adopt, SubDevice::leave). The folder was stored before the number.
+    const std::uint64_t pci = pci_.load(std::memory_order_acquire);
+    return pci != 0 && abi::pci_incarnation(pci) != pci_folder_.load(std::memory_order_relaxed);
+}
+
+void SubDevice::give_news() noexcept {
+    // pairs: sub-news (SubDevice::take_news). Before the host is woken, which then sees it.
+    news_.store(true, std::memory_order_release);
+}
+
+bool SubDevice::take_news() noexcept {
+    // pairs: sub-news (SubDevice::give_news).
+    return news_.exchange(false, std::memory_order_acquire);
+}
+
 void SubDevice::open() noexcept {
     door_.gate.open();
     selection_.gain(index_);
@@ -145,6 +176,10 @@ Status SubDevice::adopt(abi::Ethdev &ethdev, PortId port, bool used) {
     said_trouble = false;
     // pairs: sub-netdev (SubDevice::netdev).
     netdev_.store(info.if_index, std::memory_order_relaxed);
+    const std::uint64_t pci = abi::pci_number(info.device);
+    pci_folder_.store(abi::pci_incarnation(pci), std::memory_order_relaxed);
+    // pairs: sub-pci (SubDevice::is_pci, SubDevice::has_vanished).
+    pci_.store(pci, std::memory_order_release);
     abi::listen(port, *this);
     if (ethdev.is_removed(port)) // between its probe and listen()
         lose(kGone);
@@ -166,6 +201,8 @@ void SubDevice::hand_back(abi::Ethdev &ethdev) {
 void SubDevice::leave(abi::Ethdev &ethdev) {
     // pairs: sub-netdev (SubDevice::netdev).
     netdev_.store(0, std::memory_order_relaxed);
+    // pairs: sub-pci (SubDevice::is_pci, SubDevice::has_vanished).
+    pci_.store(0, std::memory_order_release);
     removals++;
     announced = false;
     if (touchable())

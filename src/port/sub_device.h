@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace holdfast {
@@ -74,6 +75,14 @@ class SubDevice final : public abi::PortListener {
     [[nodiscard]] bool touchable() const noexcept { return (flags() & (kReleased | kDetaching)) == 0; }
     /// The netdev behind it, 0 if there is none. Lock-free, for the watch.
     [[nodiscard]] unsigned netdev() const noexcept;
+    /// Is it this PCI device ("0000:01:00.0")? Lock-free.
+    [[nodiscard]] bool is_pci(std::string_view address) const noexcept;
+    /// Is what it stands for gone from the system, though nobody said so? Lock-free.
+    [[nodiscard]] bool has_vanished() const noexcept;
+    /// What it waits for may be there.
+    void give_news() noexcept;
+    /// Was there news since the last call?
+    bool take_news() noexcept;
 
     // ---- traffic, control side
     /// Lets traffic in, unless it was lost meanwhile.
@@ -184,6 +193,9 @@ class SubDevice final : public abi::PortListener {
     Door door_;
     std::atomic<std::uint8_t> lost_{0};
     std::atomic<unsigned> netdev_{0};
+    std::atomic<std::uint64_t> pci_{0};        ///< pci_number(); 0: no PCI device
+    std::atomic<std::uint64_t> pci_folder_{0}; ///< what tells its folder in sysfs from that of the next one there
+    std::atomic<bool> news_{false};
     Trouble trouble_;
 
     State state_ = State::kAbsent;

@@ -89,24 +89,29 @@ Status VirtualPort::begin() {
     owner_ = std::make_shared<const abi::Owner>();
     if (owner_->rc() != 0)
         return {owner_->rc(), "get an owner id"};
-    // Commands and descriptors are all asked first, then they look at the same time.
-    probe_absent(Clock::now(), abi::Wait::kBriefly);
-    const auto answers_until = Clock::now() + config_.exec_timeout + kAnswersLate;
-    for (const std::unique_ptr<SubDevice> &sub : subs_)
-        if (sub->asked)
-            sub->source()->wait(answers_until);
-    // Another port's hot-plug may be under way, and what joins later brings no MAC address and no limits. Still
-    // bounded: the caller may hold the bus's lock that the other one wants.
-    const auto until = Clock::now() + kBeginWaits;
-    const auto missed = [](const auto &sub) { return sub->missed_turn; };
-    do {
-        probe_absent(Clock::now(), abi::Wait::kBriefly);
-    } while (std::any_of(subs_.begin(), subs_.end(), missed) && Clock::now() < until);
-    const Locked held(mutex_);
     rte_ether_addr mac{};
     if (config_.mac) {
         std::copy(config_.mac->begin(), config_.mac->end(), mac.addr_bytes);
-    } else {
+        const Locked held(mutex_);
+        settings_.default_mac = mac; // sources may go by it
+    }
+    // Sources are all asked first, then they look at the same time. Another port's hot-plug may be under way, and what
+    // joins later brings no MAC address and no limits. Still bounded: the caller may hold the bus's lock that the other
+    // one wants.
+    probe_absent(Clock::now(), abi::Wait::kBriefly);
+    const auto answers_until = Clock::now() + config_.exec_timeout + kAnswersLate;
+    const auto turns_until = Clock::now() + kBeginWaits;
+    const auto is_missing = [&](const std::unique_ptr<SubDevice> &sub) {
+        return (sub->missed_turn && Clock::now() < turns_until) || (sub->asked && Clock::now() < answers_until);
+    };
+    do {
+        for (const std::unique_ptr<SubDevice> &sub : subs_)
+            if (sub->asked)
+                sub->source()->wait(answers_until);
+        probe_absent(Clock::now(), abi::Wait::kBriefly);
+    } while (std::any_of(subs_.begin(), subs_.end(), is_missing));
+    const Locked held(mutex_);
+    if (!config_.mac) {
         // A sub-device may have none (net_ring): then the port makes one up rather than come up without.
         each_usable([&](const SubDevice &sub) {
             if (rte_is_valid_assigned_ether_addr(&mac) == 0)

@@ -28,6 +28,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 struct rte_eth_dev;
@@ -75,8 +76,13 @@ class VirtualPort final : public Keeper {
     Clock::time_point refresh_link(Clock::time_point now);
     /// A netdev disappeared: loses the sub-device over it, if any. Lock-free.
     void netdev_gone(unsigned index) noexcept;
-    /// Looks whether the netdevs below still exist, for when an event was missed. Lock-free.
-    void check_netdevs() noexcept;
+    /// A PCI device disappeared, or lost its driver: the same.
+    void pci_gone(std::string_view address) noexcept;
+    /// Looks whether the devices below still exist, for when an event was missed. Lock-free.
+    void check_devices() noexcept;
+    /// A device came or changed, or any device may have (without a name): sub-devices that are absent, and are always
+    /// the same device, are looked for at once if it may be theirs. Lock-free.
+    void device_came(std::string_view subsystem, std::string_view kernel_name) noexcept;
 
     // ---- a thread that takes a sub-device off its bus behind our back
     bool give_up(SubDevice &sub) noexcept override;

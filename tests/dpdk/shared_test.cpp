@@ -133,7 +133,8 @@ TEST_F(Shared, HoldsNoAddressOfThisProcessAlone) {
     for (std::size_t i = 0; i + sizeof(std::uintptr_t) <= sizeof(Snapshot); i += sizeof(std::uintptr_t)) {
         std::uintptr_t word = 0;
         std::memcpy(&word, reinterpret_cast<const char *>(s.get()) + i, sizeof word);
-        EXPECT_FALSE(near(word, stack) || near(word, heap) || near(word, code)) << "at " << i;
+        EXPECT_FALSE(near(word, stack) || near(word, heap) || near(word, code))
+            << "at " << i << ": " << std::hex << word << ", stack " << stack << ", heap " << heap << ", code " << code;
     }
 }
 

@@ -16,6 +16,33 @@
 /// What must hold for the parser of devargs, whatever the text. Used by the fuzz target and by a unit test.
 namespace holdfast::test {
 
+/// What stands between the parentheses of udev(...).
+inline std::string to_text(const UdevSource &source) {
+    std::string out;
+    for (const Match &match : source.matches) {
+        out += out.empty() ? "" : ";";
+        switch (match.what) {
+        case Match::What::kKernel:
+            out += "kernel=";
+            break;
+        case Match::What::kSubsystem:
+            out += "subsystem=";
+            break;
+        case Match::What::kProperty:
+        case Match::What::kAttribute:
+            out += match.key + "=";
+            break;
+        case Match::What::kPortMac:
+            out += "mac=port";
+            break;
+        }
+        out += match.pattern;
+    }
+    if (!source.driver.empty())
+        out += ";bind=" + source.driver + (source.force_bind ? ",force" : "");
+    return source.devargs.empty() ? out : out + ";devargs=" + source.devargs;
+}
+
 /// Writes a configuration as devargs that mean the same.
 inline std::string to_devargs(const Config &config) {
     std::string out = "hotplug_poll=" + std::to_string(config.hotplug_poll.count()) +
@@ -33,6 +60,8 @@ inline std::string to_devargs(const Config &config) {
             out += ",dev(" + fixed->devargs + ")";
         } else if (const auto *descriptor = std::get_if<DescriptorSource>(&source)) {
             out += ",fd(" + std::to_string(descriptor->fd) + (descriptor->forced ? ",force)" : ")");
+        } else if (const auto *udev = std::get_if<UdevSource>(&source)) {
+            out += ",udev(" + to_text(*udev) + ")";
         } else {
             out += ",exec(";
             const std::string &command = std::get<CommandSource>(source).command;

@@ -19,6 +19,8 @@ endif()
 
 set(fuzzed_sources
     ${CMAKE_SOURCE_DIR}/src/driver/devargs.cpp
+    ${CMAKE_SOURCE_DIR}/src/driver/devargs_udev.cpp
+    ${CMAKE_SOURCE_DIR}/src/hotplug/match.cpp
     ${CMAKE_SOURCE_DIR}/src/port/answer.cpp
     ${CMAKE_SOURCE_DIR}/src/port/device_text.cpp)
 
@@ -53,3 +55,4 @@ endfunction()
 
 holdfast_fuzz_test(devargs 200000 512)
 holdfast_fuzz_test(answer 100000 5000)
+holdfast_fuzz_test(match 200000 1024)

@@ -15,12 +15,16 @@
 
 #include <net/if.h>
 #include <sched.h>
+#include <sys/mount.h>
 
 /// Interfaces of the kernel, in a network namespace of this process's own.
 namespace holdfast::test {
 
-/// Before main(): EAL's threads and ours are then born in the new namespace.
-inline const bool g_in_own_network = ::unshare(CLONE_NEWNET) == 0;
+/// Before main(): EAL's threads and ours are then born in the new namespace. With a sysfs of its own, for one shows the
+/// namespace of whoever mounted it.
+inline const bool g_in_own_network = ::unshare(CLONE_NEWNET | CLONE_NEWNS) == 0 &&
+                                     ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+                                     ::mount("sysfs", "/sys", "sysfs", 0, nullptr) == 0;
 
 /// False: that needs root.
 [[nodiscard]] inline bool in_own_network() {

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "abi/pci.h"
+
+#include <rte_bus.h>
+#include <rte_dev.h>
+
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+#include <system_error>
+
+#include <sys/stat.h>
+
+namespace holdfast::abi {
+namespace {
+
+constexpr unsigned kDomainShift = 16;
+constexpr std::uint64_t kIsOne = std::uint64_t{1} << 63U;
+
+const char *devices_folder() noexcept {
+    const char *folder = std::getenv("SYSFS_PCI_DEVICES"); // as EAL does
+    return folder != nullptr ? folder : "/sys/bus/pci/devices";
+}
+
+/// Reads `digits` hexadecimal digits and what ends them.
+bool read(std::string_view &text, std::size_t digits, char end, std::uint64_t &out) noexcept {
+    const char *stop = text.data() + digits;
+    if (text.size() < digits + (end != '\0' ? 1 : 0) || (end == '\0' && text.size() != digits))
+        return false;
+    const auto [at, ec] = std::from_chars(text.data(), stop, out, 16);
+    if (ec != std::errc{} || at != stop || (end != '\0' && *at != end))
+        return false;
+    text.remove_prefix(digits + (end != '\0' ? 1 : 0));
+    return true;
+}
+
+} // namespace
+
+std::uint64_t pci_number(std::string_view address) noexcept {
+    std::uint64_t domain = 0, bus = 0, device = 0, function = 0;
+    const std::size_t colon = address.find(':');
+    if (colon < 4 || colon > 8 || !read(address, colon, ':', domain) || !read(address, 2, ':', bus) ||
+        !read(address, 2, '.', device) || !read(address, 1, '\0', function) || device > 31 || function > 7)
+        return 0;
+    return kIsOne | domain << kDomainShift | bus << 8U | device << 3U | function;
+}
+
+std::uint64_t pci_number(const rte_device *device) noexcept {
+    if (device == nullptr || std::strcmp(rte_bus_name(rte_dev_bus(device)), "pci") != 0)
+        return 0;
+    return pci_number(rte_dev_name(device));
+}
+
+std::uint64_t pci_incarnation(std::uint64_t number) noexcept {
+    std::array<char, 512> path{};
+    const std::uint64_t domain = (number & ~kIsOne) >> kDomainShift;
+    const auto low = static_cast<unsigned>(number & 0xffffU);
+    const int size = std::snprintf(path.data(), path.size(), "%s/%04llx:%02x:%02x.%x", devices_folder(),
+                                   static_cast<unsigned long long>(domain), low >> 8U, low >> 3U & 31U, low & 7U);
+    struct stat folder{};
+    if (number == 0 || size < 0 || static_cast<std::size_t>(size) >= path.size() || ::stat(path.data(), &folder) != 0)
+        return 0;
+    return folder.st_ino; // sysfs never uses the number of a folder again
+}
+
+} // namespace holdfast::abi

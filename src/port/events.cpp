@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "port/config.h"
+#include "port/device_text.h"
+#include "port/sub_device.h"
+#include "port/virtual_port.h"
+
+#include <memory>
+#include <string_view>
+#include <variant>
+
+// What the event loop hears of devices. No lock: the list of sub-devices and the configuration are fixed, and what is
+// read of a sub-device is atomic.
+
+namespace holdfast {
+
+void VirtualPort::netdev_gone(unsigned index) noexcept {
+    for (const std::unique_ptr<SubDevice> &sub : subs_)
+        if (index != 0 && sub->netdev() == index)
+            sub->lose(SubDevice::kGone);
+}
+
+void VirtualPort::pci_gone(std::string_view address) noexcept {
+    for (const std::unique_ptr<SubDevice> &sub : subs_)
+        if (sub->is_pci(address))
+            sub->lose(SubDevice::kGone);
+}
+
+void VirtualPort::check_devices() noexcept {
+    for (const std::unique_ptr<SubDevice> &sub : subs_)
+        if (!sub->lost() && sub->has_vanished())
+            sub->lose(SubDevice::kGone);
+}
+
+void VirtualPort::device_came(std::string_view subsystem, std::string_view kernel_name) noexcept {
+    bool any = false;
+    for (const std::unique_ptr<SubDevice> &sub : subs_) {
+        const auto *fixed = std::get_if<FixedDevice>(&config_.devices[sub->index().raw()]);
+        if (fixed == nullptr || !(kernel_name.empty() || is_about(fixed->devargs, subsystem, kernel_name)))
+            continue;
+        sub->give_news();
+        any = true;
+    }
+    if (any)
+        host_.wake();
+}
+
+} // namespace holdfast
