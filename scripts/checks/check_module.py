@@ -16,6 +16,7 @@ import sys
 # Libraries a driver module may need; DPDK's are those that scripts/cmake/Dpdk.cmake offers.
 DPDK = {"eal", "ethdev", "mbuf", "mempool", "ring", "kvargs", "telemetry", "log", "net", "bus_vdev"}
 DPDK_REQUIRED = {"eal", "ethdev", "bus_vdev"}
+MORE = {"net_holdfast": {"libudev.so.1"}}
 SYSTEM = re.compile(r"^(libstdc\+\+|libgcc_s|libm|libc|ld-linux[\w-]*|libatomic|libpthread)\.so")
 
 
@@ -32,7 +33,7 @@ def faults_of(module, driver, prefix, header):
     for name in sorted(dpdk - DPDK):
         yield f"needs librte_{name}, which is not in the list"
     for name in needed:
-        if not name.startswith("librte_") and not SYSTEM.match(name):
+        if not name.startswith("librte_") and not SYSTEM.match(name) and name not in MORE.get(driver, ()):
             yield f"needs {name}"
     if re.search(r"\((RPATH|RUNPATH)\)", dynamic):
         yield "has a run path"

@@ -194,7 +194,7 @@ Choice choose(const std::vector<std::unique_ptr<Device>> &devices, const UdevSou
                 first_fault = fault;
             continue;
         }
-        if (!out.path.empty()) {
+        if (!out.answer.devargs.empty()) {
             if (out.pci.empty() || device->pci_address() != out.pci) // else it is the netdev of the chosen one
                 out.others++;
             continue;
@@ -203,7 +203,7 @@ Choice choose(const std::vector<std::unique_ptr<Device>> &devices, const UdevSou
         out.path = path;
         out.pci = device->pci_address();
     }
-    if (out.path.empty() && !first_fault.empty())
+    if (out.answer.devargs.empty() && !first_fault.empty())
         out.answer.reason = first_fault;
     return out;
 }

@@ -198,7 +198,7 @@ class Sources::UdevEntry final : public Entry {
     }
     bool taken() override {
         const std::lock_guard held(mutex());
-        if (choice_.path.empty())
+        if (choice_.answer.devargs.empty())
             return false;
         passed_by_.push_back(choice_.path);
         return true;
@@ -209,7 +209,7 @@ class Sources::UdevEntry final : public Entry {
         if (!asked())
             return Clock::time_point::max();
         choice_ = choose(catalog_.all(), source_, port_mac_, passed_by_);
-        if (choice_.path.empty())
+        if (choice_.answer.devargs.empty())
             passed_by_.clear(); // next time they may be free
         if (choice_.others > 0 && !std::exchange(said_ambiguous_, true))
             HOLDFAST_LOG(NOTICE, "%s: more devices match (%u); the first by path is taken: %s", name().c_str(),

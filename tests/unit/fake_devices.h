@@ -15,8 +15,8 @@
 namespace holdfast::fake {
 
 struct DeviceData {
-    std::string path, kernel_name, subsystem = "net", pci_address, pci_driver;
-    std::map<std::string, std::string> properties, attributes;
+    std::string path{}, kernel_name{}, subsystem = "net", pci_address{}, pci_driver{};
+    std::map<std::string, std::string> properties{}, attributes{};
 };
 
 class FakeDevice final : public Device {
