@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "abi/bus.h"
 #include "abi/driver_abi.h"
-#include "abi/leftover.h"
 #include "abi/log.h"
 #include "base/ids.h"
 #include "base/mutex.h"
@@ -24,11 +23,8 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
-
-#include <net/if.h>
 
 // From what is to what is wanted. The mutex is held while sub-devices are configured, started and stopped, and never
 // while a device is probed or removed: the bus's lock may be held by a thread that wants our mutex.
@@ -46,136 +42,6 @@ constexpr std::chrono::milliseconds kFastPathLook = 1s;
 
 State VirtualPort::wanted(const SubDevice &sub) const noexcept {
     return sub.removed_by_hand ? State::kAbsent : wanted_;
-}
-
-bool VirtualPort::silence(const Locked &, SubDevice &sub, std::chrono::milliseconds limit) {
-    sub.shut();
-    const auto until = Clock::now() + limit;
-    if (!sub.door().gate.settle())
-        return false;
-    for (int looks = 0; queues_->busy(sub.index()); looks++) {
-        if (Clock::now() >= until)
-            return false;
-        if (looks < 100)
-            std::this_thread::yield();
-        else
-            std::this_thread::sleep_for(100us);
-    }
-    return true;
-}
-
-bool VirtualPort::bring_down(const Locked &held, SubDevice &sub, std::chrono::milliseconds limit, bool touch) {
-    if (!silence(held, sub, limit))
-        return false;
-    if (sub.state() == State::kStarted) {
-        queues_->take_out(sub.index());
-        if (touch) {
-            sub.count(ethdev_); // some drivers clear their counters at stop
-            if (const int rc = ethdev_.stop(sub.port()); rc != 0 && !sub.lost())
-                HOLDFAST_LOG(WARNING, "%s: cannot stop %s (port %u): %s; it is removed all the same", name(),
-                             sub.name(), unsigned{sub.port().raw()}, rte_strerror(-rc));
-        }
-        sub.move_to(State::kConfigured);
-    }
-    if (sub.state() == State::kConfigured)
-        sub.move_to(State::kProbed);
-    if (touch)
-        abi::disarm_callbacks(sub.port());
-    return true;
-}
-
-bool VirtualPort::tear_down(const Locked &held, SubDevice &sub, std::chrono::milliseconds limit) {
-    if (!bring_down(held, sub, limit, sub.touchable()))
-        return false;
-    sub.leave(ethdev_);
-    tell_secondaries(held);
-    return true;
-}
-
-bool VirtualPort::give_up(SubDevice &sub) noexcept {
-    if (!mutex_.try_lock())
-        return false;
-    const Locked held(mutex_, std::adopt_lock);
-    try {
-        if (sub.state() == State::kAbsent || sub.leaving)
-            return true;
-        const bool answers = !sub.released() && !sub.trouble().any();
-        if (!bring_down(held, sub, 0ms, answers))
-            return false;
-        if (answers)
-            sub.hand_back(ethdev_);
-        tell_secondaries(held);
-        return true;
-    } catch (...) { // out of memory
-        return false;
-    }
-}
-
-void VirtualPort::take_down_lost(const Locked &held, Clock::time_point now) {
-    for (const std::unique_ptr<SubDevice> &sub : subs_) {
-        if (sub->state() == State::kAbsent || sub->leaving)
-            continue;
-        const bool by_hand = wanted(*sub) == State::kAbsent;
-        if (!sub->lost() && !by_hand)
-            continue;
-        if (sub->detaching() && !sub->released())
-            continue; // in somebody else's hands: either it is released, or it is ours again
-        if (sub->leaving_since == Clock::time_point{})
-            sub->leaving_since = now;
-        const PortId port = sub->port();
-        if (!tear_down(held, *sub, kPatience)) {
-            if (!sub->said_busy && Clock::now() - sub->leaving_since > 1s) {
-                sub->said_busy = true;
-                HOLDFAST_LOG(WARNING, "%s: %s is going, but an lcore is inside for more than 1 s; waiting", name(),
-                             sub->name());
-            }
-            continue;
-        }
-        sub->leaving_since = {};
-        sub->reason = by_hand            ? "removed by hand"
-                      : sub->detaching() ? "detached by somebody else"
-                      : sub->released()  ? "closed by somebody else"
-                                         : "removed";
-        HOLDFAST_LOG(NOTICE, "%s: %s (port %u) left: %s", name(), sub->name(), unsigned{port.raw()},
-                     sub->reason.c_str());
-        sub->retry_now();
-        sub->look_again(now, config_.hotplug_poll);
-    }
-}
-
-Status VirtualPort::close_leaving(abi::Wait wait, const rte_vdev_device *keep, std::vector<Orphan> *orphans) {
-    Status first;
-    if (orphans == nullptr && !secondaries_know())
-        return first; // the next visit does it
-    for (const std::unique_ptr<SubDevice> &sub : subs_) {
-        PortId port;
-        {
-            const Locked held(mutex_);
-            if (!sub->leaving || sub->closing)
-                continue;
-            if (sub->released()) { // nothing is left to be closed
-                sub->left();
-                continue;
-            }
-            sub->closing = true; // another thread may be at the same, if the port is removed while the host works on it
-            port = sub->port();
-        }
-        const Status s = bus_.remove(port, owner_->id(), keep, wait);
-        const Locked held(mutex_);
-        if (s.code() == -EAGAIN && orphans == nullptr) {
-            sub->closing = false; // not our turn: the next visit does it
-            continue;
-        }
-        if (s.code() == -EAGAIN) {
-            orphans->push_back({port, owner_});
-        } else if (!s.ok()) {
-            first = first.ok() ? s : first;
-            HOLDFAST_LOG(WARNING, "%s: cannot %s (%s, port %u): %s", name(), s.what(), sub->name(),
-                         unsigned{port.raw()}, rte_strerror(-s.code()));
-        }
-        sub->left();
-    }
-    return first;
 }
 
 void VirtualPort::refuse(const Locked &, SubDevice &sub, const Status &why, Clock::time_point now) {
@@ -354,12 +220,11 @@ Clock::time_point VirtualPort::check_fast_path(const Locked &, Clock::time_point
 }
 
 Clock::time_point VirtualPort::reconcile(Clock::time_point now, abi::Wait wait) {
+    take_down_lost(now);
     {
         const Locked held(mutex_);
-        if (!closing_) {
-            take_down_lost(held, now);
+        if (!closing_)
             revive(held, now);
-        }
     }
     (void)close_leaving(wait, nullptr, nullptr);
     probe_absent(now, wait);

@@ -160,6 +160,7 @@ Status SubDevice::adopt(abi::Ethdev &ethdev, PortId port, bool used) {
     abi::PortStats stats{};
     (void)ethdev.stats(port, stats); // a device without counters counts from zero
     counters_.begin(stats);
+    counted_out_ = false;
 
     port_ = port;
     forget(ethdev);
@@ -191,7 +192,8 @@ Status SubDevice::adopt(abi::Ethdev &ethdev, PortId port, bool used) {
 }
 
 void SubDevice::hand_back(abi::Ethdev &ethdev) {
-    count(ethdev);
+    if (!lost())
+        count(ethdev);
     if ((flags() & kGone) != 0 || !has_.default_mac || rte_is_same_ether_addr(&*has_.default_mac, &own_mac_) != 0)
         return;
     if (ethdev.set_default_mac(port_, own_mac_) == 0) // if not, it is no worse
@@ -270,8 +272,18 @@ void SubDevice::forget_rss() noexcept {
 
 void SubDevice::count(abi::Ethdev &ethdev) {
     abi::PortStats now{};
-    if (ethdev.stats(port_, now) == 0)
+    if (!reads_as_ones() && ethdev.stats(port_, now) == 0)
         counters_.update(now);
+}
+
+void SubDevice::count_last(const abi::PortStats &last) {
+    if (!std::exchange(counted_out_, false))
+        counters_.update(last);
+}
+
+bool SubDevice::reads_as_ones() const noexcept {
+    // pairs: sub-pci (SubDevice::adopt). The same thread, or one behind the mutex.
+    return (flags() & kGone) != 0 && pci_.load(std::memory_order_relaxed) != 0;
 }
 
 Status SubDevice::rss_key(abi::Ethdev &ethdev, std::vector<std::uint8_t> &key) {
@@ -311,7 +323,7 @@ Status SubDevice::learn(abi::Ethdev &ethdev, const Change &change) {
 }
 
 Status SubDevice::read_stats(abi::Ethdev &ethdev) {
-    if (!touchable())
+    if (!touchable() || lost()) // the host thread reads its last ones, for that may take long
         return {};
     abi::PortStats now{};
     const int rc = ethdev.stats(port_, now);
@@ -323,6 +335,10 @@ Status SubDevice::read_stats(abi::Ethdev &ethdev) {
 Status SubDevice::restart_stats(abi::Ethdev &ethdev) {
     if (state_ == State::kAbsent || leaving || !touchable())
         return {};
+    if (lost()) {
+        counted_out_ = true;
+        return {};
+    }
     // A device that cannot reset just goes on; we count from what it shows.
     if (usable())
         if (const int rc = ethdev.stats_reset(port_); judge(ethdev, rc) == Outcome::kRefused)

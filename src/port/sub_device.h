@@ -148,6 +148,10 @@ class SubDevice final : public abi::PortListener {
     Status read_stats(abi::Ethdev &ethdev);
     /// The same for one that is known to be there, whatever is said of it.
     void count(abi::Ethdev &ethdev);
+    /// Takes in what it counted, as was read of it for the last time.
+    void count_last(const abi::PortStats &last);
+    /// It is a PCI device that is gone: what is read of it is all ones.
+    [[nodiscard]] bool reads_as_ones() const noexcept;
     /// Sets the device's own counters to zero, as far as it can; what was counted so far stays.
     Status restart_stats(abi::Ethdev &ethdev);
     /// Counts from zero.
@@ -165,6 +169,7 @@ class SubDevice final : public abi::PortListener {
     bool removed_by_hand = false; ///< or detached by somebody else: stays absent until it is plugged by hand
     bool leaving = false;         ///< torn down; its port waits to be closed, outside of the mutex
     bool closing = false;         ///< somebody closes that port now, outside of the mutex
+    bool halting = false;         ///< the host thread stops it now, outside of the mutex
     bool missed_turn = false;     ///< its last probe found another hot-plug under way
     bool asked = false;           ///< its source looks for a device
     bool named = false;           ///< its source named one that was not looked for yet
@@ -204,6 +209,7 @@ class SubDevice final : public abi::PortListener {
     rte_ether_addr own_mac_{};
     Settings has_;
     Counters counters_;
+    bool counted_out_ = false; ///< counting began anew while it could not be asked: its last counters are of before
     unsigned failures_ = 0;
 };
 

@@ -135,7 +135,7 @@ Status VirtualPort::close(abi::Wait wait, const rte_vdev_device *keep, std::vect
         for (const std::unique_ptr<SubDevice> &sub : subs_)
             sub->shut(); // all at once, so that the waits below overlap
         for (const std::unique_ptr<SubDevice> &sub : subs_) {
-            if (sub->state() == State::kAbsent || sub->leaving)
+            if (sub->state() == State::kAbsent || sub->leaving || sub->halting) // the host thread finishes that
                 continue;
             if (!tear_down(held, *sub, kApplicationWaits) && status.ok())
                 status = {-EBUSY, "close a sub-device that an lcore is still inside"};

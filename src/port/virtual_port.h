@@ -159,7 +159,12 @@ class VirtualPort final : public Keeper {
 
   private:
     // ---- reconciling: reconcile.cpp
-    void take_down_lost(const Locked &, Clock::time_point now) HOLDFAST_TSA(requires_capability(mutex_));
+    void take_down_lost(Clock::time_point now);
+    [[nodiscard]] bool has_to_leave(const Locked &, const SubDevice &sub) const
+        HOLDFAST_TSA(requires_capability(mutex_));
+    /// Stops a lost sub-device's driver, without the mutex. False: an lcore is still inside.
+    bool halt(SubDevice &sub);
+    void say_stopped(const SubDevice &sub, int rc) const;
     Status close_leaving(abi::Wait wait, const rte_vdev_device *keep, std::vector<Orphan> *orphans);
     void probe_absent(Clock::time_point now, abi::Wait wait);
     void welcome(const Locked &, SubDevice &sub, const abi::Probed &probed, Clock::time_point now)
