@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -97,10 +98,11 @@ rte_device *find_device(const rte_bus *bus, const char *name) {
     return dev;
 }
 
-/// The first port of a device, whoever owns it.
-PortId port_of(const rte_device *dev) noexcept {
+/// The first port of a device, or its port of that name, whoever owns it.
+PortId port_of(const rte_device *dev, const char *name = nullptr) noexcept {
     for (std::uint16_t p = 0; p < RTE_MAX_ETHPORTS; p++)
-        if (rte_eth_dev_is_valid_port(p) != 0 && rte_eth_devices[p].device == dev)
+        if (rte_eth_dev_is_valid_port(p) != 0 && rte_eth_devices[p].device == dev &&
+            (name == nullptr || std::strcmp(rte_eth_devices[p].data->name, name) == 0))
             return PortId{p};
     return {};
 }
@@ -146,6 +148,10 @@ int detach(rte_device *dev) {
     return rte_vdev_uninit(name.c_str());
 }
 
+/// What the first port of a device is called, while the device is on the bus: where that port was closed, the first one
+/// that is left is somebody else's. By the device's name.
+using FirstPorts = std::map<std::string, std::string>;
+
 Probed take_over(rte_device *dev, PortId port, const rte_devargs &wanted, std::uint64_t owner_id,
                  const char *owner_name) {
     rte_eth_dev_owner owner{};
@@ -178,13 +184,18 @@ Probed take_over(rte_device *dev, PortId port, const rte_devargs &wanted, std::u
 /// What is on the bus under that name: taken over, or cleared away. Nothing: it is to be probed, with
 /// `unprobed` if the bus knows it without a driver.
 std::optional<Probed> use_present(const rte_devargs &args, std::uint64_t owner, const char *owner_name,
-                                  bool &unprobed) {
+                                  FirstPorts &first_ports, bool &unprobed) {
     rte_device *dev = find_device(args.bus, args.name);
     unprobed = dev != nullptr && rte_dev_is_probed(dev) == 0;
+    if (const PortId any = dev != nullptr && !unprobed ? port_of(dev) : PortId{}; any.valid()) {
+        const auto first = first_ports.try_emplace(args.name, rte_eth_devices[any.raw()].data->name).first;
+        if (const PortId wanted = port_of(dev, first->second.c_str()); wanted.valid())
+            return take_over(dev, wanted, args, owner, owner_name);
+        return Probed{.status = {-EBUSY, "use a device whose first port is gone while another one of it lives"}};
+    }
+    first_ports.erase(args.name); // what comes is another device
     if (dev == nullptr || unprobed)
         return {};
-    if (const PortId port = port_of(dev); port.valid())
-        return take_over(dev, port, args, owner, owner_name);
     // Its port was closed, but it stayed on the bus: no driver probes it again before it is removed.
     if (const int rc = detach(dev); rc != 0)
         return Probed{.status = {rc, "remove a device that has no port left"}};
@@ -302,8 +313,8 @@ class RealBus final : public Bus {
         const bool vdev = args.on_bus("vdev");
         std::optional<Probed> present;
         bool unprobed = false;
-        if (Status s = while_still(vdev, [&] { present = use_present(args.get(), owner, owner_name, unprobed); });
-            !s.ok())
+        const auto look = [&] { present = use_present(args.get(), owner, owner_name, first_ports_, unprobed); };
+        if (Status s = while_still(vdev, look); !s.ok())
             return failed(s);
         if (present)
             return {.made = *present};
@@ -325,6 +336,7 @@ class RealBus final : public Bus {
                 made = of_an_unannounced_port(dev, args.get(), owner, owner_name);
             } else if (dev != nullptr && rte_eth_devices[port.raw()].device == dev && is_owned_by(port, owner)) {
                 protect(*dev, owner_name);
+                first_ports_.insert_or_assign(args.get().name, rte_eth_devices[port.raw()].data->name);
             } else {
                 adoption.give_up();
                 made = {.status = {-ENODEV, "keep a device that somebody else has removed"}};
@@ -361,6 +373,7 @@ class RealBus final : public Bus {
     }
 
     std::timed_mutex turn_;
+    FirstPorts first_ports_; ///< with the turn
 };
 
 } // namespace

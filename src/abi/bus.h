@@ -37,7 +37,8 @@ class Bus {
     virtual ~Bus() = default;
 
     /// Makes a device's first port ours. The port is owned before the application can see it (or, if the device was
-    /// probed before, taken over when nobody owns it); whoever heard of it is told that it is gone.
+    /// probed before, taken over when nobody owns it); whoever heard of it is told that it is gone. -EBUSY: among other
+    /// things, the first port was closed, but another one of the device lives.
     virtual Probed probe(const std::string &devargs, std::uint64_t owner, const char *owner_name, Wait wait) = 0;
 
     /// Closes a port, if `owner` still owns it, and takes its device off the bus, when this was its last port. `keep`
