@@ -76,7 +76,9 @@ class RealEthdev final : public Ethdev {
     }
     int remove_mac(PortId port, const rte_ether_addr &mac) override {
         rte_ether_addr copy = mac;
-        return rte_eth_dev_mac_addr_remove(port.raw(), &copy);
+        const int rc = rte_eth_dev_mac_addr_remove(port.raw(), &copy);
+        // The driver's operation has no result, so here ethdev does not ask whether the device is still there.
+        return rc == 0 && is_removed(port) ? -EIO : rc;
     }
     int set_mc_list(PortId port, std::span<const rte_ether_addr> list) override {
         return rte_eth_dev_set_mc_addr_list(port.raw(), const_cast<rte_ether_addr *>(list.data()),
