@@ -15,7 +15,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -93,29 +92,29 @@ TEST_F(MacVlan, EveryVlanIsOneCallOnEachSubDevice) {
 }
 
 /// The middle of how long a call takes, of two calls that take turns; `undo` takes both back.
-template <class F, class G, class U> std::pair<double, double> medians(F first, G second, U undo, int rounds) {
+template <class F, class G, class U> std::pair<double, double> medians(F first, G second, U undo) {
+    constexpr std::size_t kRounds = 501;
     const auto time = [](auto &call) {
         const auto begin = std::chrono::steady_clock::now();
         call();
         return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
     };
-    std::vector<double> a, b;
-    for (int i = 0; i < rounds; i++) {
-        a.push_back(time(first));
-        b.push_back(time(second));
+    std::array<double, kRounds> a{}, b{};
+    for (std::size_t i = 0; i < kRounds; i++) {
+        a[i] = time(first);
+        b[i] = time(second);
         undo();
     }
-    const auto middle = [](std::vector<double> &v) {
-        std::nth_element(v.begin(), v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2), v.end());
-        return v[v.size() / 2];
+    const auto middle = [](auto &all) {
+        std::nth_element(all.begin(), all.begin() + kRounds / 2, all.end());
+        return all[kRounds / 2];
     };
     return {middle(a), middle(b)};
 }
 
-// HOLDFAST_MEASURE=1 asks for the bound that is promised, on a machine that is left alone; without it a machine may be
-// as noisy as it likes, and only a cost that grows with each address fails.
+// The delay is a sleep, so the fastest calls are those that the timer happened to hit: their ratio is 0.7 to 1.25 where
+// that of the medians is 1.00 to 1.02, on a loaded machine too.
 TEST_F(MacVlan, TheLastAddressCostsWhatTheFirstOneDoes) {
-    const bool measuring = std::getenv("HOLDFAST_MEASURE") != nullptr;
     for (const unsigned delay : {100U, 0U}) {
         const Mayfly a("max_macs=128"), b("max_macs=128");
         const Vport empty(a.dev()), full(b.dev());
@@ -133,13 +132,12 @@ TEST_F(MacVlan, TheLastAddressCostsWhatTheFirstOneDoes) {
                     [&] {
                         count(remove(empty.id(), kMacs));
                         count(remove(full.id(), kMacs));
-                    },
-                    measuring ? 4001 : 201);
+                    });
         EXPECT_EQ(failed, 0);
         std::printf("device delay %3u us: the 1st address %.1f us, the 128th %.1f us, ratio %.3f\n", delay, first, last,
                     last / first);
         if (delay != 0) {
-            EXPECT_LE(last / first, measuring ? 1.1 : 3.0);
+            EXPECT_LE(last / first, 1.1);
         }
     }
 }
