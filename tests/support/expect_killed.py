@@ -5,9 +5,10 @@
 expect_killed.py HOW SECONDS COMMAND...
 
 HOW is "run": the drill has to end with 1, which is how it says that it saw something it must not see; "tsan": it has to end
-with ThreadSanitizer's status and a report of a data race; or "crash": it has to end by SIGSEGV or SIGBUS. Races are a matter of
-luck, so it is run again until SECONDS are over. Then the mutant has survived, which is a failure: also when the threads never
-met (the drill's status 2), for such runs prove nothing. Any other end is a failure at once.
+with ThreadSanitizer's status and a report of a data race; "crash": it has to end by SIGSEGV or SIGBUS; "says=TEXT": it has to
+end with 1 and to say TEXT. Races are a matter of luck, so it is run again until SECONDS are over. Then the mutant has survived,
+which is a failure: also when the threads never met (the drill's status 2), for such runs prove nothing. Any other end is a
+failure at once.
 """
 
 import os
@@ -37,7 +38,9 @@ def main(args):
             break
         if how == "crash" and run.returncode in (-signal.SIGSEGV, -signal.SIGBUS):
             break
-        if run.returncode == 0 or (how == "crash" and run.returncode == 1):
+        if how.startswith("says=") and run.returncode == 1 and how.removeprefix("says=") in run.stdout:
+            break
+        if run.returncode == 0 or (how.startswith(("crash", "says=")) and run.returncode == 1):
             survived += 1
         elif run.returncode == 2:
             never_met += 1
