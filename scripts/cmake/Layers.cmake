@@ -37,6 +37,7 @@ function(holdfast_module name)
         PREFIX lib
         LINKER_LANGUAGE CXX
         LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}
+        SKIP_BUILD_RPATH ON # the program that loads it has found its DPDK
         LINK_DEPENDS ${arg_MAP})
     foreach(layer ${arg_LAYERS})
         target_link_libraries(${target} PRIVATE holdfast_${layer})
