@@ -184,6 +184,30 @@ TEST_F(Capabilities, ALateSubDeviceWithoutAnOffloadThatTheApplicationReliesOnIsR
     EXPECT_TRUE(eventually([&] { return port.joined(1); })) << port.sub(1).reason;
 }
 
+// F41: the number of queues is not narrowed without sub-devices, or no application could use more than one then.
+TEST_F(Capabilities, ALateSubDeviceWithFewerQueuesThanTheApplicationUsesIsRefusedWithTheReasonAndTriedAgain) {
+    for (const bool alone : {true, false}) {
+        SCOPED_TRACE(alone ? "no other sub-device" : "another one carries the traffic");
+        Mayfly late("queues=1"), other;
+        late.unplug();
+        Vport port(devargs_of(alone ? std::vector<const Mayfly *>{&late} : std::vector<const Mayfly *>{&late, &other},
+                              "hotplug_poll=2"));
+        const Shape four{.rx_queues = 4, .tx_queues = 4, .conf = {}};
+        ASSERT_EQ(port.up(pool(), four), 0);
+        late.plug();
+        const char *reason = "cannot use as many queues on a sub-device as the port has: Invalid argument";
+        EXPECT_TRUE(eventually([&] { return port.sub(0).reason == reason; })) << port.sub(0).reason;
+        EXPECT_TRUE(eventually([&] { return late.count(RTE_PMD_MAYFLY_LIVES) >= 3; })) << "it is tried again";
+        EXPECT_EQ(port.sub(0).reason, reason);
+        EXPECT_FALSE(port.sub(0).joined);
+        EXPECT_EQ(send(port, 2, 3), alone ? 0 : 2);
+        ASSERT_EQ(port.stop(), 0);
+        ASSERT_EQ(port.up(pool()), 0);
+        EXPECT_TRUE(eventually([&] { return port.joined(0); })) << port.sub(0).reason;
+        EXPECT_EQ(send(port, 2), 2);
+    }
+}
+
 // F46
 TEST_F(Capabilities, NoLimitThatAPortOverUnlikeSubDevicesGivesMakesASetUpFail) {
     Mayfly one("queues=1,min_desc=8,max_desc=128"), many("queues=16,min_desc=64,max_desc=4096,desc_align=32");
