@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <system_error>
 #include <thread>
 
 #include <bus_pci_driver.h>
@@ -26,18 +27,25 @@ namespace {
 constexpr const char *kAddress = "0000:99:00.0";
 
 /// The folder that EAL takes for /sys/bus/pci/devices. Before main(), which starts an EAL that looks for devices there.
-const std::string g_sys = [] {
+const struct Sys {
+    Sys() {
+        if (::mkdtemp(folder.data()) == nullptr)
+            std::abort();
+        (void)::setenv("SYSFS_PCI_DEVICES", folder.c_str(), 1);
+        (void)::setenv("HOLDFAST_EAL_ARGS", "--no-huge -m 512 --no-telemetry", 1);
+    }
+    ~Sys() {
+        std::error_code ignored;
+        std::filesystem::remove_all(folder, ignored);
+    }
+    Sys(const Sys &) = delete;
+    Sys &operator=(const Sys &) = delete;
+
     std::string folder = "/tmp/holdfast-pci-XXXXXX";
-    if (::mkdtemp(folder.data()) == nullptr)
-        std::abort();
-    (void)::setenv("SYSFS_PCI_DEVICES", folder.c_str(), 1);
-    (void)::setenv("HOLDFAST_EAL_ARGS", "--no-huge -m 512 --no-telemetry", 1);
-    (void)std::atexit([] { std::filesystem::remove_all(g_sys); });
-    return folder;
-}();
+} g_sys;
 
 void insert_card() {
-    const std::filesystem::path dev = std::filesystem::path(g_sys) / kAddress;
+    const std::filesystem::path dev = std::filesystem::path(g_sys.folder) / kAddress;
     std::filesystem::create_directory(dev);
     for (const auto &[file, text] : {std::pair{"vendor", "0x1af4"},
                                      {"device", "0x4f46"},
@@ -53,7 +61,7 @@ void insert_card() {
 }
 
 void pull_card() {
-    std::filesystem::remove_all(std::filesystem::path(g_sys) / kAddress);
+    std::filesystem::remove_all(std::filesystem::path(g_sys.folder) / kAddress);
 }
 
 // ---- its driver
