@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "hotplug/netdev_watch.h"
 
+#include "support/network_namespace.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
-#include <string>
 #include <thread>
 #include <vector>
 
@@ -20,7 +19,6 @@
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <poll.h>
-#include <sched.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -28,29 +26,13 @@ namespace holdfast {
 namespace {
 
 using namespace std::chrono_literals;
+using test::in_own_namespace;
+using test::ip_here;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Not;
 using Heard = NetdevWatch::Heard;
-
-/// Runs f in a thread with a network namespace of its own, which goes with it and takes the interfaces along.
-template <class F> void in_own_namespace(F f) {
-    int error = 0;
-    std::thread([&] {
-        if (::unshare(CLONE_NEWNET) != 0)
-            error = errno;
-        else
-            f();
-    }).join();
-    if (error != 0)
-        GTEST_SKIP() << "cannot make a network namespace: " << std::strerror(error);
-}
-
-/// In the namespace of the calling thread.
-void ip(const std::string &command) {
-    EXPECT_EQ(std::system(("ip " + command).c_str()), 0) << command; // NOLINT(cert-env33-c)
-}
 
 struct Report {
     std::vector<unsigned> gone;
@@ -83,23 +65,23 @@ TEST(NetdevWatch, HearsOfInterfacesThatDisappearAndOfNothingElse) {
         NetdevWatch watch;
         EXPECT_EQ(watch.fd(), -1);
         ASSERT_TRUE(watch.open());
-        ip("link add va type veth peer name vb");
+        ip_here("link add va type veth peer name vb");
         const unsigned va = if_nametoindex("va"), vb = if_nametoindex("vb");
         ASSERT_NE(va, 0U);
-        ip("link set va up");
-        ip("link set vb up");
-        ip("link set va address 02:00:00:00:00:01 mtu 1400");
-        ip("link set va down");
-        ip("link set vb down");
-        ip("link set vb name other");
+        ip_here("link set va up");
+        ip_here("link set vb up");
+        ip_here("link set va address 02:00:00:00:00:01 mtu 1400");
+        ip_here("link set va down");
+        ip_here("link set vb down");
+        ip_here("link set vb name other");
         // The last event of this list has come for sure when that of the next deletion comes.
-        ip("link add vc type veth peer name vd");
+        ip_here("link add vc type veth peer name vd");
         const unsigned vc = if_nametoindex("vc");
-        ip("link del vc");
+        ip_here("link del vc");
         const std::vector<unsigned> first = hear_of(watch, vc);
         EXPECT_THAT(first, Not(Contains(va)));
         EXPECT_THAT(first, Not(Contains(vb)));
-        ip("link del va"); // takes its peer along
+        ip_here("link del va"); // takes its peer along
         std::vector<unsigned> then = hear_of(watch, va);
         if (std::find(then.begin(), then.end(), vb) == then.end())
             for (const unsigned index : hear_of(watch, vb))
@@ -111,31 +93,31 @@ TEST(NetdevWatch, HearsOfInterfacesThatDisappearAndOfNothingElse) {
 
 TEST(NetdevWatch, APortThatLeavesABridgeIsStillThere) {
     in_own_namespace([] {
-        ip("link add va type veth peer name vb");
-        ip("link add hfbr type bridge");
-        ip("link set va master hfbr");
+        ip_here("link add va type veth peer name vb");
+        ip_here("link add hfbr type bridge");
+        ip_here("link set va master hfbr");
         NetdevWatch watch;
         ASSERT_TRUE(watch.open());
         const unsigned va = if_nametoindex("va"), br = if_nametoindex("hfbr");
-        ip("link set va nomaster");
-        ip("link del hfbr");
+        ip_here("link set va nomaster");
+        ip_here("link del hfbr");
         EXPECT_THAT(hear_of(watch, br), Not(Contains(va)));
     });
 }
 
 TEST(NetdevWatch, ListensInTheNamespaceThatItWasOpenedIn) {
     in_own_namespace([] {
-        ip("link add here type veth peer name peer");
+        ip_here("link add here type veth peer name peer");
         const unsigned here = if_nametoindex("here");
         NetdevWatch watch;
         ASSERT_TRUE(watch.open());
         std::vector<unsigned> elsewhere;
         in_own_namespace([&] {
-            ip("link add va type veth peer name vb");
+            ip_here("link add va type veth peer name vb");
             elsewhere = {if_nametoindex("va"), if_nametoindex("vb")};
-            ip("link del va");
+            ip_here("link del va");
         });
-        std::thread([&] { ip("link del here"); }).join(); // another thread of this namespace
+        std::thread([&] { ip_here("link del here"); }).join(); // another thread of this namespace
         const std::vector<unsigned> gone = hear_of(watch, here);
         EXPECT_THAT(gone, Contains(here));
         for (const unsigned index : elsewhere) // numbers may be the same in both
@@ -152,16 +134,16 @@ TEST(NetdevWatch, SaysThatItMissedSomethingAndGoesOn) {
         const int smallest = 1; // the kernel rounds up to what one message needs
         ASSERT_EQ(::setsockopt(watch.fd(), SOL_SOCKET, SO_RCVBUF, &smallest, sizeof(smallest)), 0);
         for (int i = 0; i < 4; i++) {
-            ip("link add va type veth peer name vb");
-            ip("link del va");
+            ip_here("link add va type veth peer name vb");
+            ip_here("link del va");
         }
         EXPECT_EQ(hear(watch).heard, Heard::kMissed);
         EXPECT_EQ(hear(watch).heard, Heard::kAll) << "once is enough";
         const int large = 1 << 20;
         ASSERT_EQ(::setsockopt(watch.fd(), SOL_SOCKET, SO_RCVBUF, &large, sizeof(large)), 0);
-        ip("link add va type veth peer name vb");
+        ip_here("link add va type veth peer name vb");
         const unsigned va = if_nametoindex("va");
-        ip("link del va");
+        ip_here("link del va");
         EXPECT_THAT(hear_of(watch, va), Contains(va));
     });
 }
