@@ -3,6 +3,7 @@
 
 #include "abi/log.h"
 #include "base/result.h"
+#include "hotplug/binding.h"
 #include "hotplug/command.h"
 #include "hotplug/line_reader.h"
 #include "hotplug/match.h"
@@ -204,6 +205,23 @@ class Sources::UdevEntry final : public Entry {
         return true;
     }
 
+    bool prepare(std::shared_ptr<void> &lease, std::string &why) override {
+        if (source_.driver.empty())
+            return true;
+        std::string pci;
+        {
+            const std::lock_guard held(mutex());
+            pci = choice_.pci;
+        }
+        std::shared_ptr<Binding> binding = binding_.lock(); // there may be one to go on with
+        if (binding == nullptr)
+            binding_ = binding = std::make_shared<Binding>();
+        if (!binding->bind(pci, source_.driver, source_.force_bind, why).ok())
+            return false;
+        lease = binding;
+        return true;
+    }
+
     void add_to(std::vector<pollfd> &) const override {}
     Clock::time_point step() override {
         if (!asked())
@@ -229,6 +247,7 @@ class Sources::UdevEntry final : public Entry {
     std::optional<MacAddress> port_mac_;
     Choice choice_;
     std::vector<std::string> passed_by_; ///< devices that belong to other ports
+    std::weak_ptr<Binding> binding_;     ///< prepare()'s alone
     bool said_ambiguous_ = false;
 };
 

@@ -44,9 +44,13 @@ State VirtualPort::wanted(const SubDevice &sub) const noexcept {
     return sub.removed_by_hand ? State::kAbsent : wanted_;
 }
 
-void VirtualPort::refuse(const Locked &, SubDevice &sub, const Status &why, Clock::time_point now) {
+void VirtualPort::refuse(const Locked &held, SubDevice &sub, const Status &why, Clock::time_point now) {
+    refuse(held, sub, std::string("cannot ") + why.what() + ": " + rte_strerror(-why.code()), now);
+}
+
+void VirtualPort::refuse(const Locked &, SubDevice &sub, std::string why, Clock::time_point now) {
     const std::string before = sub.reason;
-    sub.put_off(why, now, config_.hotplug_poll);
+    sub.put_off(std::move(why), now, config_.hotplug_poll);
     if (sub.reason != before) // one line per fact, not per attempt
         HOLDFAST_LOG(WARNING, "%s: %s is not plugged in: %s; trying again later", name(), sub.name(),
                      sub.reason.c_str());
@@ -133,12 +137,21 @@ void VirtualPort::probe_absent(Clock::time_point now, abi::Wait wait) {
                 continue;
             sub->probing = true;
         }
-        const abi::Probed probed = bus_.probe(sub->devargs(), owner_->id(), name(), wait); // ours to change, so no copy
+        // The devargs are ours to change, so these need no copy of them.
+        std::string why;
+        const bool ready = sub->source() == nullptr || sub->source()->prepare(sub->lease, why);
+        const abi::Probed probed =
+            ready ? bus_.probe(sub->devargs(), owner_->id(), name(), wait) : abi::Probed{.status = {-EBUSY, "prepare"}};
         bool taken = false;
         {
             const Locked held(mutex_);
             sub->probing = false;
-            welcome(held, *sub, probed, now);
+            if (ready) {
+                welcome(held, *sub, probed, now);
+            } else {
+                sub->named = sub->missed_turn = false; // its source may name another one
+                refuse(held, *sub, std::move(why), now);
+            }
             taken = sub->state() != State::kAbsent;
             if (taken && closing_) // the port went while we probed
                 (void)tear_down(held, *sub, kPatience);
@@ -241,6 +254,7 @@ Clock::time_point VirtualPort::reconcile(Clock::time_point now, abi::Wait wait) 
         }
     }
     (void)close_leaving(wait, nullptr, nullptr); // what could not join, or joined a port that was closed meanwhile
+    end_leases();
     host_.look(); // the event loop alone tells the application: two threads would be in its callbacks at once
     return next;
 }

@@ -180,7 +180,8 @@ class SubDevice final : public abi::PortListener {
     bool said_busy = false;       ///< "an lcore is still inside" was logged for this removal
     Clock::time_point next_try{};
     Clock::time_point leaving_since{};
-    std::string reason; ///< why it is not there
+    std::string reason;          ///< why it is not there
+    std::shared_ptr<void> lease; ///< what its source did to the device; undone when the last copy goes
     std::uint64_t plugins = 0;
     std::uint64_t removals = 0;
 

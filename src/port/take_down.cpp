@@ -16,6 +16,7 @@
 #include <chrono>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 // Sub-devices that leave: out of the traffic, stopped, closed, off their bus.
@@ -161,6 +162,15 @@ bool VirtualPort::has_to_leave(const Locked &, const SubDevice &sub) const {
     return !sub.detaching() || sub.released(); // in somebody else's hands: it is released, or will be ours again
 }
 
+void VirtualPort::end_leases() {
+    std::vector<std::shared_ptr<void>> ended; // which may wait for a driver: not with the mutex
+    const Locked held(mutex_);
+    for (const std::unique_ptr<SubDevice> &sub : subs_)
+        if (sub->lease != nullptr && sub->state() == State::kAbsent && !sub->probing &&
+            (closing_ || wanted(*sub) == State::kAbsent))
+            ended.push_back(std::exchange(sub->lease, {}));
+}
+
 Status VirtualPort::close_leaving(abi::Wait wait, const rte_vdev_device *keep, std::vector<Orphan> *orphans) {
     Status first;
     if (orphans == nullptr && !secondaries_know())
@@ -185,7 +195,7 @@ Status VirtualPort::close_leaving(abi::Wait wait, const rte_vdev_device *keep, s
             continue;
         }
         if (s.code() == -EAGAIN) {
-            orphans->push_back({port, owner_});
+            orphans->push_back({port, owner_, std::exchange(sub->lease, {})});
         } else if (!s.ok()) {
             first = first.ok() ? s : first;
             HOLDFAST_LOG(WARNING, "%s: cannot %s (%s, port %u): %s", name(), s.what(), sub->name(),

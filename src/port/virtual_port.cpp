@@ -146,6 +146,7 @@ Status VirtualPort::close(abi::Wait wait, const rte_vdev_device *keep, std::vect
     while (!secondaries_know() && Clock::now() < until)
         std::this_thread::sleep_for(1ms);
     const Status closed = close_leaving(wait, keep, &orphans);
+    end_leases();
     return status.ok() ? closed : status;
 }
 

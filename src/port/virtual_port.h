@@ -40,6 +40,7 @@ namespace holdfast {
 struct Orphan {
     PortId port{};
     std::shared_ptr<const abi::Owner> owner;
+    std::shared_ptr<void> lease; ///< see DeviceSource::prepare()
 };
 
 /// The virtual port: what the application configures, over sub-devices that come and go.
@@ -165,6 +166,8 @@ class VirtualPort final : public Keeper {
     /// Stops a lost sub-device's driver, without the mutex. False: an lcore is still inside.
     bool halt(SubDevice &sub);
     void say_stopped(const SubDevice &sub, int rc) const;
+    /// Sub-devices that are not to come back give back what their source prepared.
+    void end_leases();
     Status close_leaving(abi::Wait wait, const rte_vdev_device *keep, std::vector<Orphan> *orphans);
     void probe_absent(Clock::time_point now, abi::Wait wait);
     void welcome(const Locked &, SubDevice &sub, const abi::Probed &probed, Clock::time_point now)
@@ -172,6 +175,8 @@ class VirtualPort final : public Keeper {
     /// Is it known what to probe? If not, its source is asked or has said why.
     bool find_devargs(const Locked &, SubDevice &sub, Clock::time_point now) HOLDFAST_TSA(requires_capability(mutex_));
     void refuse(const Locked &, SubDevice &sub, const Status &why, Clock::time_point now)
+        HOLDFAST_TSA(requires_capability(mutex_));
+    void refuse(const Locked &, SubDevice &sub, std::string why, Clock::time_point now)
         HOLDFAST_TSA(requires_capability(mutex_));
     void raise(const Locked &, Clock::time_point now) HOLDFAST_TSA(requires_capability(mutex_));
     Clock::time_point next_visit(const Locked &, Clock::time_point now) const HOLDFAST_TSA(requires_capability(mutex_));

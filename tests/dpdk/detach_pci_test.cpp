@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Foreign hands on the PCI bus: DPDK's own bus code over a made-up /sys, with a driver whose hardware is this file.
+#include "abi/stats.h"
 #include "support/virtual_port.h"
 
 #include <gtest/gtest.h>
@@ -94,6 +95,12 @@ int card_info(rte_eth_dev *, rte_eth_dev_info *info) {
     info->max_mac_addrs = 1;
     return 0;
 }
+/// Registers of a card that is not there read as all ones.
+int card_stats(rte_eth_dev *dev, abi::PortStats *stats) {
+    stats->opackets =
+        std::filesystem::exists(std::filesystem::path(g_sys.folder) / rte_dev_name(dev->device)) ? 7 : ~0ULL;
+    return 0;
+}
 int card_link(rte_eth_dev *, int) {
     return 0;
 }
@@ -109,6 +116,7 @@ int card_probe(rte_pci_driver *, rte_pci_device *pci) {
         o.dev_configure = o.dev_start = o.dev_stop = o.dev_close = &card_ok;
         o.dev_infos_get = &card_info;
         o.link_update = &card_link;
+        o.stats_get = &abi::fill_stats<&card_stats>;
         o.rx_queue_setup = &card_rx_queue;
         o.tx_queue_setup = &card_tx_queue;
         return o;
@@ -241,6 +249,46 @@ TEST_F(DetachPci, TheDriverThatOthersSeeIsTheDevicesOwn) {
     rte_eth_dev_info info{};
     ASSERT_EQ(rte_eth_dev_info_get(port.sub(0).port.raw(), &info), 0);
     EXPECT_STREQ(info.driver_name, "net_holdfast_card");
+}
+
+// Of most PCI drivers none tells a port that its device is gone.
+TEST_F(DetachPci, ACardThatIsPulledOutIsNoticedByEalsEventsAndByALookAtEverything) {
+    const Mayfly standby("mode=loop");
+    Vport port("hotplug_poll=3600000,dev(" + std::string(kAddress) + ")," + standby.dev());
+    ASSERT_EQ(port.up(pool()), 0);
+    const std::filesystem::path folder = std::filesystem::path(g_sys.folder) / kAddress;
+    std::int64_t sent = 0;
+    for (const char *how : {"event", "driver", "look", "another"}) {
+        SCOPED_TRACE(how);
+        ASSERT_TRUE(eventually([&] { return port.joined(0) && port.active() == 0; })) << port.sub(0).reason;
+        const std::uint64_t counted = port.stats().opackets;
+        const std::string way = how;
+        if (way == "driver") { // vfio asks for it: the card itself is still there
+            rte_dev_event_callback_process(kAddress, RTE_DEV_EVENT_REMOVE);
+        } else {
+            std::filesystem::rename(folder, folder.string() + ".out"); // so that no folder gets its number
+            if (way == "another")
+                insert_card();
+            if (way == "event")
+                rte_dev_event_callback_process(kAddress, RTE_DEV_EVENT_REMOVE);
+            else
+                HostThread::get().each([](VirtualPort &p) { p.check_devices(); });
+        }
+        EXPECT_TRUE(eventually([&] { return port.sub(0).removals > 0 && port.active() == 1; }));
+        EXPECT_EQ(send(port, 1), 1);
+        sent++;
+        EXPECT_TRUE(eventually([&] { return port.state(0) == "absent" || port.joined(0); }));
+        EXPECT_LE(port.stats().opackets, counted + static_cast<std::uint64_t>(sent)) << "read from a card that is gone";
+        if (way == "event" || way == "look")
+            insert_card();
+        std::filesystem::remove_all(folder.string() + ".out");
+        rte_dev_event_callback_process(kAddress, RTE_DEV_EVENT_ADD);
+        EXPECT_TRUE(eventually([&] { return port.joined(0); })) << port.sub(0).reason;
+    }
+    EXPECT_EQ(standby.count(RTE_PMD_MAYFLY_TX_PACKETS), sent);
+    rte_dev_event_callback_process("0000:99:00.1", RTE_DEV_EVENT_REMOVE);
+    rte_dev_event_callback_process("no address", RTE_DEV_EVENT_REMOVE);
+    EXPECT_TRUE(always([&] { return port.joined(0); }, 20ms)) << "that was another device's";
 }
 
 } // namespace
