@@ -127,7 +127,7 @@ int SysFolder::list(const std::string &path, std::vector<std::string> &out) {
             out.emplace_back(name);
     }
     ::closedir(folder);
-
+    std::sort(out.begin(), out.end());
     return -error;
 }
 
