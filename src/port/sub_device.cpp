@@ -160,7 +160,7 @@ Status SubDevice::adopt(abi::Ethdev &ethdev, PortId port, bool used) {
     abi::PortStats stats{};
     (void)ethdev.stats(port, stats); // a device without counters counts from zero
     counters_.begin(stats);
-    counted_out_ = false;
+    counted_out_ = counted_last_ = false;
 
     port_ = port;
     forget(ethdev);
@@ -192,7 +192,7 @@ Status SubDevice::adopt(abi::Ethdev &ethdev, PortId port, bool used) {
 }
 
 void SubDevice::hand_back(abi::Ethdev &ethdev) {
-    if (!lost())
+    if (!counted_last_)
         count(ethdev);
     if ((flags() & kGone) != 0 || !has_.default_mac || rte_is_same_ether_addr(&*has_.default_mac, &own_mac_) != 0)
         return;
@@ -273,12 +273,17 @@ void SubDevice::forget_rss() noexcept {
 void SubDevice::count(abi::Ethdev &ethdev) {
     abi::PortStats now{};
     if (!reads_as_ones() && ethdev.stats(port_, now) == 0)
+        take_in(now);
+}
+
+void SubDevice::take_in(const abi::PortStats &now) {
+    if (!std::exchange(counted_out_, false))
         counters_.update(now);
 }
 
 void SubDevice::count_last(const abi::PortStats &last) {
-    if (!std::exchange(counted_out_, false))
-        counters_.update(last);
+    counted_last_ = true;
+    take_in(last);
 }
 
 bool SubDevice::reads_as_ones() const noexcept {

@@ -188,6 +188,7 @@ class SubDevice final : public abi::PortListener {
   private:
     [[nodiscard]] std::uint8_t flags() const noexcept;
     void inherit(const abi::Ethdev::Leftovers &from);
+    void take_in(const abi::PortStats &now);
 
     const SubIndex index_;
     const std::unique_ptr<DeviceSource> source_;
@@ -210,7 +211,8 @@ class SubDevice final : public abi::PortListener {
     rte_ether_addr own_mac_{};
     Settings has_;
     Counters counters_;
-    bool counted_out_ = false; ///< counting began anew while it could not be asked: its last counters are of before
+    bool counted_last_ = false; ///< there will be no more of them
+    bool counted_out_ = false;  ///< counting began anew while it could not be asked: its last counters are of before
     unsigned failures_ = 0;
 };
 

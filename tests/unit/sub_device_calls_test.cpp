@@ -31,6 +31,35 @@ TEST_F(SubDeviceCalls, WhatItCountedStaysWhenItLeaves) {
     EXPECT_EQ(sub_.counted().ipackets, 35U);
 }
 
+// It is the host thread that reads the last ones, and that may take long.
+TEST_F(SubDeviceCalls, CountersFromBeforeAResetDoNotComeBackWithTheLastReading) {
+    adopt(sub_);
+    nic().stats.ipackets = 100;
+    sub_.on_removal();
+    EXPECT_TRUE(sub_.read_stats(ethdev_).ok());
+    EXPECT_EQ(sub_.counted().ipackets, 0U) << "one that is lost is not asked";
+    sub_.clear_stats();
+    EXPECT_TRUE(sub_.restart_stats(ethdev_).ok());
+    sub_.leave(ethdev_);
+    EXPECT_EQ(sub_.counted().ipackets, 0U);
+    sub_.left();
+    adopt(sub_);
+    nic().stats.ipackets = 107;
+    EXPECT_TRUE(sub_.read_stats(ethdev_).ok());
+    EXPECT_EQ(sub_.counted().ipackets, 7U);
+}
+
+TEST_F(SubDeviceCalls, TheLastReadingIsTakenOnce) {
+    adopt(sub_);
+    nic().stats.ipackets = 100;
+    sub_.on_removal();
+    abi::PortStats last{};
+    last.ipackets = 90;
+    sub_.count_last(last);
+    sub_.leave(ethdev_);
+    EXPECT_EQ(sub_.counted().ipackets, 90U);
+}
+
 TEST_F(SubDeviceCalls, KeepsItsLastCountersWhenTheDeviceDoesNotAnswer) {
     adopt(sub_);
     nic().stats.opackets = 8;
