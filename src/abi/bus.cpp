@@ -189,14 +189,18 @@ std::optional<Probed> use_present(const rte_devargs &args, std::uint64_t owner, 
     unprobed = dev != nullptr && rte_dev_is_probed(dev) == 0;
     if (const PortId any = dev != nullptr && !unprobed ? port_of(dev) : PortId{}; any.valid()) {
         const auto first = first_ports.try_emplace(args.name, rte_eth_devices[any.raw()].data->name).first;
-        if (const PortId wanted = port_of(dev, first->second.c_str()); wanted.valid())
+        const PortId wanted = port_of(dev, first->second.c_str());
+        if (!wanted.valid())
+            return Probed{.status = {-EBUSY, "use a device whose first port is gone while another one of it lives"}};
+        if (!is_owned_by(wanted, owner) || concerns_us(wanted))
             return take_over(dev, wanted, args, owner, owner_name);
-        return Probed{.status = {-EBUSY, "use a device whose first port is gone while another one of it lives"}};
+        if (has_other_port(dev, wanted)) // we had it, and could not close it
+            return Probed{.status = {-EBUSY, "remove a device that did not close while another port of it lives"}};
     }
     first_ports.erase(args.name); // what comes is another device
     if (dev == nullptr || unprobed)
         return {};
-    // Its port was closed, but it stayed on the bus: no driver probes it again before it is removed.
+    // Its last port is gone, or of no use, but it stayed on the bus: no driver probes it again before it is removed.
     if (const int rc = detach(dev); rc != 0)
         return Probed{.status = {rc, "remove a device that has no port left"}};
     return {};

@@ -9,6 +9,7 @@
 #include <rte_bus_vdev.h>
 #include <rte_ethdev.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <string>
 
@@ -164,6 +165,26 @@ TEST_F(SeveralPorts, ADetachByOthersTakesAllPortsAndTheFirstIsOursAgainAfterward
     EXPECT_EQ(second_of(m), RTE_MAX_ETHPORTS);
     EXPECT_TRUE(eventually([&] { return port.state(0) == "absent" && !port.sub(0).wanted; }));
     ASSERT_TRUE(port.plug_by_hand(0).ok());
+    ASSERT_NO_FATAL_FAILURE(expect_first_is_ours(port, m, 2));
+    ASSERT_EQ(close_second(m), 0);
+}
+
+// A device that refuses to stop is removed with its driver, which has to wait for the other port too.
+TEST_F(SeveralPorts, ASubDeviceThatCouldNotBeClosedComesBackWhenTheOtherPortsAreGone) {
+    const Mayfly m("ports=2");
+    Vport port(devargs_of({&m}, "hotplug_poll=2"));
+    ASSERT_EQ(port.up(pool()), 0);
+    m.fail("dev_stop", EBUSY);
+    ASSERT_TRUE(port.remove_by_hand(0).ok());
+    ASSERT_TRUE(eventually([&] { return port.state(0) == "absent"; }));
+    EXPECT_NE(second_of(m), RTE_MAX_ETHPORTS);
+    m.clear();
+    ASSERT_TRUE(port.plug_by_hand(0).ok());
+    const char *reason = "cannot remove a device that did not close while another port of it lives: "
+                         "Device or resource busy";
+    EXPECT_TRUE(eventually([&] { return port.sub(0).reason == reason; })) << port.sub(0).reason;
+    expect_nobodys(second_of(m));
+    ASSERT_EQ(close_second(m), 0);
     ASSERT_NO_FATAL_FAILURE(expect_first_is_ours(port, m, 2));
     ASSERT_EQ(close_second(m), 0);
 }
