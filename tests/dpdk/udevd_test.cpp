@@ -6,9 +6,14 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <net/if.h>
 #include <spawn.h>
@@ -101,6 +106,49 @@ TEST_F(Udevd, WhatUdevdTellsLateOfTheLastOneLeavesTheNextOneAlone) {
     EXPECT_TRUE(always(has_it, 500ms));
     ip("link del again0");
     EXPECT_TRUE(eventually([&] { return port.state(0) == "absent"; }));
+}
+
+/// The values of --vdev in the README's section on hot-plug.
+std::vector<std::string> examples() {
+    std::ifstream readme(std::string(std::getenv("HOLDFAST_SOURCE_DIR")) + "/README.md");
+    std::vector<std::string> out;
+    bool inside = false;
+    for (std::string line; std::getline(readme, line);) {
+        if (line.starts_with("## "))
+            inside = line.starts_with("## Hot-plug");
+        constexpr std::string_view kOption = "--vdev '";
+        if (inside && line.starts_with(kOption) && line.ends_with("'"))
+            out.push_back(line.substr(kOption.size(), line.size() - kOption.size() - 1));
+    }
+    return out;
+}
+
+TEST_F(Udevd, TheExamplesInTheReadmeWorkAsTheyStandThere) {
+    const std::vector<std::string> all = examples();
+    ASSERT_EQ(all.size(), 5U);
+    for (const char *nic :
+         {"eth5 address 02:00:00:00:00:05", "vf0", "vf1", "eth7 address 02:00:00:00:00:07", "uplink3", "eth9"})
+        ip("link add " + std::string(nic) + " type veth");
+    ip("link set eth9 alias \"rack 7; left\"");
+    const std::vector<std::vector<std::string>> expected{
+        {"net_af_packet_eth5,iface=eth5", "net_tap0,iface=hftap0"},
+        {"net_af_packet_vf0,iface=vf0", "net_af_packet_vf1,iface=vf1"},
+        {"net_af_packet_eth7,iface=eth7"},
+        {"net_af_packet_3,iface=uplink3,qpairs=1"},
+        {"net_af_packet_i" + std::to_string(::if_nametoindex("eth9")) + ",iface=eth9"}};
+    for (std::size_t i = 0; i < all.size(); i++) {
+        SCOPED_TRACE(all[i]);
+        const std::size_t comma = all[i].find(',');
+        const Vport port(all[i].substr(comma + 1), all[i].substr(0, comma));
+        ASSERT_EQ(port.rc(), 0);
+        ASSERT_EQ(port.describe().subs.size(), expected[i].size());
+        for (std::size_t sub = 0; sub < expected[i].size(); sub++) {
+            EXPECT_TRUE(eventually([&] { return port.state(sub) == "probed"; })) << port.sub(sub).reason;
+            EXPECT_EQ(port.sub(sub).devargs, expected[i][sub]);
+        }
+    }
+    for (const char *nic : {"eth5", "vf0", "vf1", "eth7", "uplink3", "eth9"})
+        ip("link del " + std::string(nic));
 }
 
 } // namespace
