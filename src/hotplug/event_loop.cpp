@@ -12,6 +12,7 @@
 #include <array>
 #include <chrono>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include <net/if.h>
@@ -34,9 +35,11 @@ template <class F> void each(Registry &registry, F f) {
 EventLoop::~EventLoop() = default;
 
 void EventLoop::listen() {
-    if (netdevs_.fd() < 0 && !netdevs_.open())
+    if (std::exchange(listens_, true))
+        return; // what could not be opened stays so: the loop uses it
+    if (!netdevs_.open())
         HOLDFAST_LOG(INFO, "no netlink socket here: vanished network interfaces are polled for");
-    if (!udev_.is_open() && !udev_.open())
+    if (!udev_.open())
         HOLDFAST_LOG(INFO, "no device events here: absent devices are polled for");
     if (!eal_.open())
         HOLDFAST_LOG(INFO, "EAL's device events are not heard");

@@ -21,7 +21,7 @@ class EventLoop final : public Thread {
     EventLoop(Registry &registry, Host &host) noexcept
         : Thread("holdfast-event"), registry_(registry), sources_(host, *this, udev_) {}
     ~EventLoop() override;
-    /// Starts to hear of devices, in the network namespace of the calling thread. Before run().
+    /// Starts to hear of devices, in the network namespace of the calling thread, the first time. Before run().
     void listen();
     [[nodiscard]] Sources &sources() noexcept { return sources_; }
 
@@ -34,6 +34,7 @@ class EventLoop final : public Thread {
     void changed(const Device &device);
 
     Registry &registry_;
+    bool listens_ = false;
     NetdevWatch netdevs_;
     Udev udev_;
     EalEvents eal_;

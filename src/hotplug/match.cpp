@@ -163,6 +163,30 @@ bool is_network_device(const Device &device) {
 
 } // namespace
 
+std::string to_text(const std::vector<Match> &wanted) {
+    std::string out;
+    for (const Match &match : wanted) {
+        out += out.empty() ? "" : ";";
+        switch (match.what) {
+        case Match::What::kKernel:
+            out += "kernel=";
+            break;
+        case Match::What::kSubsystem:
+            out += "subsystem=";
+            break;
+        case Match::What::kProperty:
+        case Match::What::kAttribute:
+            out += match.key + "=";
+            break;
+        case Match::What::kPortMac:
+            out += "mac=port";
+            break;
+        }
+        out += match.pattern;
+    }
+    return out;
+}
+
 bool matches(const Device &device, const std::vector<Match> &wanted, const std::optional<MacAddress> &port_mac) {
     return std::all_of(wanted.begin(), wanted.end(), [&](const Match &m) { return matches(device, m, port_mac); });
 }

@@ -35,6 +35,9 @@ class Device {
     [[nodiscard]] virtual std::string pci_driver() const = 0;
 };
 
+/// As in devargs: "subsystem=net;mac=port".
+[[nodiscard]] std::string to_text(const std::vector<Match> &wanted);
+
 /// Is the device all that is wanted?
 [[nodiscard]] bool matches(const Device &device, const std::vector<Match> &wanted,
                            const std::optional<MacAddress> &port_mac);

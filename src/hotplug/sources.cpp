@@ -41,31 +41,6 @@ std::string shortened(std::string_view command) {
     return command.size() > kLongestName ? out + "..." : out;
 }
 
-/// What is looked for, for a log.
-std::string to_text(const UdevSource &source) {
-    std::string out;
-    for (const Match &match : source.matches) {
-        out += out.empty() ? "" : ";";
-        switch (match.what) {
-        case Match::What::kKernel:
-            out += "kernel=";
-            break;
-        case Match::What::kSubsystem:
-            out += "subsystem=";
-            break;
-        case Match::What::kProperty:
-        case Match::What::kAttribute:
-            out += match.key + "=";
-            break;
-        case Match::What::kPortMac:
-            out += "mac=port";
-            break;
-        }
-        out += match.pattern;
-    }
-    return shortened(out);
-}
-
 } // namespace
 
 /// One source. Members below `owner_` are under its mutex.
@@ -190,7 +165,7 @@ class Sources::DescriptorEntry final : public Entry {
 class Sources::UdevEntry final : public Entry {
   public:
     UdevEntry(Sources &owner, const UdevSource &source)
-        : Entry(owner, "udev(" + to_text(source) + ")"), source_(source), catalog_(owner.catalog_) {}
+        : Entry(owner, "udev(" + shortened(to_text(source.matches)) + ")"), source_(source), catalog_(owner.catalog_) {}
     ~UdevEntry() override { leave(); }
 
     void pair_with(const MacAddress &mac) override {

@@ -49,7 +49,6 @@ class Udev final : public Catalog {
 
     /// Starts to listen, in the network namespace of the calling thread. False: there are no events here.
     bool open() noexcept;
-    [[nodiscard]] bool is_open() const noexcept { return kernel_ != nullptr; }
     void add_to(std::vector<pollfd> &fds) const;
 
     enum class Heard : std::uint8_t { kAll, kMissed };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "driver/devargs.h"
+#include "hotplug/match.h"
 #include "port/config.h"
 
 #include <algorithm>
@@ -18,26 +19,7 @@ namespace holdfast::test {
 
 /// What stands between the parentheses of udev(...).
 inline std::string to_text(const UdevSource &source) {
-    std::string out;
-    for (const Match &match : source.matches) {
-        out += out.empty() ? "" : ";";
-        switch (match.what) {
-        case Match::What::kKernel:
-            out += "kernel=";
-            break;
-        case Match::What::kSubsystem:
-            out += "subsystem=";
-            break;
-        case Match::What::kProperty:
-        case Match::What::kAttribute:
-            out += match.key + "=";
-            break;
-        case Match::What::kPortMac:
-            out += "mac=port";
-            break;
-        }
-        out += match.pattern;
-    }
+    std::string out = holdfast::to_text(source.matches);
     if (!source.driver.empty())
         out += ";bind=" + source.driver + (source.force_bind ? ",force" : "");
     return source.devargs.empty() ? out : out + ";devargs=" + source.devargs;

@@ -3,6 +3,7 @@
 
 #include "abi/ethdev.h"
 #include "base/ids.h"
+#include "support/fake_ops.h"
 
 #include <rte_ethdev.h>
 #include <rte_ether.h>
@@ -24,44 +25,6 @@
 // refuse, counts calls, and fails the n-th call of an operation on request.
 
 namespace holdfast::fake {
-
-/// The operations of abi::Ethdev.
-enum class Op : std::uint8_t {
-    kInfo,
-    kConfigure,
-    kRxQueueSetup,
-    kTxQueueSetup,
-    kStart,
-    kStop,
-    kReset,
-    kRxQueueRun,
-    kTxQueueRun,
-    kSetLink,
-    kLink,
-    kStats,
-    kStatsReset,
-    kIsRemoved,
-    kSetMtu,
-    kMtu,
-    kPromiscuous,
-    kAllmulticast,
-    kSetPromiscuous,
-    kSetAllmulticast,
-    kMac,
-    kSetDefaultMac,
-    kAddMac,
-    kRemoveMac,
-    kSetMcList,
-    kSetVlanFilter,
-    kSetVlanOffload,
-    kVlanOffload,
-    kLeftovers,
-    kRss,
-    kSetRss,
-    kReta,
-    kSetReta,
-    kCount
-};
 
 struct MacLess {
     bool operator()(const rte_ether_addr &a, const rte_ether_addr &b) const noexcept {
