@@ -143,7 +143,7 @@ std::string usual_template(const Device &device, const UdevSource &source, std::
     const bool net = device.subsystem() == "net";
     if (driver == "mana" && net) // one PCI device with several ports, which its driver tells apart by this
         return "%p,mac=%{address}";
-    if (is_one_of(kBifurcated, driver) || (!source.driver.empty() && !device.pci_address().empty()))
+    if (is_one_of(kBifurcated, driver) || !source.driver.empty())
         return "%p";
     if (net && !is_one_of(kForPrograms, driver))
         return "net_af_packet_%k,iface=%k";
@@ -205,6 +205,8 @@ Choice choose(const std::vector<std::unique_ptr<Device>> &devices, const UdevSou
         std::string fault;
         if (std::find(passed_by.begin(), passed_by.end(), path) != passed_by.end())
             fault = device->kernel_name() + " is another port's";
+        else if (!source.driver.empty() && device->pci_address().empty())
+            fault = device->kernel_name() + " is no PCI device, so it cannot be bound to " + source.driver;
         const std::string text =
             fault.empty() && source.devargs.empty() ? usual_template(*device, source, fault) : source.devargs;
         Template filled(*device);

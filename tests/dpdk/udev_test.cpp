@@ -14,9 +14,11 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -111,7 +113,8 @@ TEST_F(UdevPort, AnInterfaceThatIsRenamedTwiceAndGetsItsMacLateJoinsAtLast) {
     ip("link add tmp0 address " + mac_of(9) + " type veth peer name tmp0p");
     ip("link set tmp0 name vf0");
     ip("link set vf0 name vf1");
-    std::this_thread::sleep_for(50ms);
+    const char *late = std::getenv("HOLDFAST_LATE_MS"); // by hand: 30000
+    std::this_thread::sleep_for(std::chrono::milliseconds(late != nullptr ? std::atoi(late) : 50));
     EXPECT_EQ(port.state(0), "absent");
     ip("link set vf1 address " + mac_of(3)); // no device event tells of this
     ASSERT_TRUE(eventually([&] { return port.joined(0); })) << port.sub(0).reason;
@@ -195,6 +198,14 @@ TEST_F(UdevPort, TwoSubDevicesOfAPortWithOneMatchGetOneEach) {
     EXPECT_EQ(port.state(0), "probed") << "with the port, not later";
     EXPECT_EQ(port.state(1), "probed");
     EXPECT_NE(port.sub(0).devargs, port.sub(1).devargs);
+}
+
+TEST_F(UdevPort, WhatCannotBeBoundToADriverIsNotTakenWithoutIt) {
+    const Nic nic(mac_of(130));
+    Vport port(std::string(kNoPoll) + "udev(address=" + mac_of(130) + ";bind=vfio-pci)");
+    ASSERT_EQ(port.up(pool()), 0);
+    EXPECT_EQ(port.sub(0).reason, nic.name + " is no PCI device, so it cannot be bound to vfio-pci");
+    EXPECT_EQ(port.state(0), "absent");
 }
 
 // ---- the monitor itself

@@ -106,6 +106,16 @@ TEST(Match, APciDeviceThatDpdkCannotHaveIsPassedByWithTheReason) {
     EXPECT_EQ(devargs(system, "vendor=0x8086"), "") << "a disk";
 }
 
+TEST(Match, WhatIsNoPciDeviceCannotBeBoundToADriver) {
+    System system;
+    system.add(netdev("eth0"));
+    EXPECT_THAT(reason(system, "kernel=*;bind=vfio-pci"), HasSubstr("eth0 is no PCI device"));
+    EXPECT_THAT(reason(system, "kernel=*;bind=vfio-pci;devargs=net_x,a=%k"), HasSubstr("eth0 is no PCI device"));
+    system.add(netdev_of("0000:01:00.0", "e1000e", "eth1"));
+    EXPECT_EQ(devargs(system, "kernel=*;bind=vfio-pci"), "0000:01:00.0");
+    EXPECT_EQ(devargs(system, "kernel=*;bind=vfio-pci;devargs=%p,a=1"), "0000:01:00.0,a=1");
+}
+
 TEST(Match, ATemplateIsFilledIn) {
     System system;
     DeviceData data = netdev_of("0000:01:00.0", "e1000e", "eth12");
