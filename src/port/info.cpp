@@ -134,6 +134,7 @@ int VirtualPort::xstats_get(rte_eth_xstat *stats, unsigned n) {
     if (stats != nullptr)
         if (const int rc = read_stats(held); rc != 0)
             return rc;
+    note_switch(held); // the data path may have switched a moment ago
     std::array<SubCounts, kMaxSubDevices> counts;
     return xstat_values(count_port(held), count_subs(held, counts), stats, n);
 }
@@ -145,6 +146,7 @@ int VirtualPort::xstats_get_names(rte_eth_xstat_name *names, unsigned n) {
 VirtualPort::Info VirtualPort::describe() {
     const Locked held(mutex_);
     (void)read_stats(held);
+    note_switch(held);
     const Selection::View view = selection_.view();
     Info info{.name = name_, .active = view.active, .switches = switches_, .refused = queues_->refused(), .subs = {}};
     for (const std::unique_ptr<SubDevice> &sub : subs_) {

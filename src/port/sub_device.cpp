@@ -113,6 +113,10 @@ bool SubDevice::has_vanished() const noexcept {
     if (const unsigned index = netdev();
         index != 0 && ::if_indextoname(index, text.data()) == nullptr && errno == ENXIO)
         return true;
+    return pci_has_vanished();
+}
+
+bool SubDevice::pci_has_vanished() const noexcept {
     // pairs: sub-pci (SubDevice::adopt, SubDevice::leave). The folder was stored before the number.
     const std::uint64_t pci = pci_.load(std::memory_order_acquire);
     return pci != 0 && abi::pci_incarnation(pci) != pci_folder_.load(std::memory_order_relaxed);
@@ -203,12 +207,12 @@ void SubDevice::hand_back(abi::Ethdev &ethdev) {
 void SubDevice::leave(abi::Ethdev &ethdev) {
     // pairs: sub-netdev (SubDevice::netdev).
     netdev_.store(0, std::memory_order_relaxed);
-    // pairs: sub-pci (SubDevice::is_pci, SubDevice::has_vanished).
-    pci_.store(0, std::memory_order_release);
     removals++;
     announced = false;
     if (touchable())
         hand_back(ethdev);
+    // pairs: sub-pci (SubDevice::is_pci, SubDevice::has_vanished). Only now: a PCI device that is gone is not counted.
+    pci_.store(0, std::memory_order_release);
     leaving = true;
     if (released())
         left();
@@ -272,7 +276,7 @@ void SubDevice::forget_rss() noexcept {
 
 void SubDevice::count(abi::Ethdev &ethdev) {
     abi::PortStats now{};
-    if (!reads_as_ones() && ethdev.stats(port_, now) == 0)
+    if (!reads_as_ones() && ethdev.stats(port_, now) == 0 && !pci_has_vanished())
         take_in(now);
 }
 
@@ -332,6 +336,10 @@ Status SubDevice::read_stats(abi::Ethdev &ethdev) {
         return {};
     abi::PortStats now{};
     const int rc = ethdev.stats(port_, now);
+    if (pci_has_vanished()) { // nobody has told us yet, and all ones are no counters
+        lose(kGone);
+        return {};
+    }
     if (rc == 0)
         counters_.update(now);
     return judge(ethdev, rc) == Outcome::kRefused ? Status{rc, "read the counters of a sub-device"} : Status{};

@@ -79,6 +79,8 @@ class SubDevice final : public abi::PortListener {
     [[nodiscard]] bool is_pci(std::string_view address) const noexcept;
     /// Is what it stands for gone from the system, though nobody said so? Lock-free.
     [[nodiscard]] bool has_vanished() const noexcept;
+    /// The same for PCI devices alone.
+    [[nodiscard]] bool pci_has_vanished() const noexcept;
     /// What it waits for may be there.
     void give_news() noexcept;
     /// Was there news since the last call?

@@ -269,9 +269,9 @@ TEST_F(UdevPort, MalformedMessagesAreIgnored) {
         text.resize(size, 'x');
         return text;
     };
-    const std::string good("change@/devices/virtual/net/lo\0ACTION=change\0DEVPATH=/devices/virtual/net/lo\0"
-                           "SUBSYSTEM=net\0SEQNUM=1\0INTERFACE=lo\0",
-                           118);
+    constexpr char kGood[] = "change@/devices/virtual/net/lo\0ACTION=change\0DEVPATH=/devices/virtual/net/lo\0"
+                             "SUBSYSTEM=net\0SEQNUM=1\0INTERFACE=lo\0";
+    const std::string good(kGood, sizeof(kGood) - 1);
     const std::vector<std::string> messages{"",
                                             std::string(1, '\0'),
                                             "remove@/devices/virtual/net/lo",
