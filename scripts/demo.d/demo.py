@@ -102,7 +102,7 @@ class Demo:
     def build_up(self):
         options, stage = self.options, self.stage
         stage.create()
-        devices = ",".join("dev(%s)" % sub.devargs for sub in stage.subs)
+        devices = ",".join(sub.source for sub in stage.subs)
         vdevs = ["%s,%s,hotplug_poll=200" % (self.driver, devices), stage.second_port]
         modules = [module(options, name) for name in stage.MODULES + (() if options.compare else ("holdfast",))]
         modules = [self.loadable(path) for path in modules]

@@ -8,6 +8,21 @@ import subprocess
 import sys
 
 
+# libudev reads /sys, which shows the network namespace of whoever mounted it. What is mounted here must not get out:
+# a mount namespace alone does not see to that where /sys is shared. The command keeps its process id and its signals.
+OWN_SYSFS = [
+    "unshare",
+    "--mount",
+    "--propagation",
+    "unchanged",
+    "--",
+    "sh",
+    "-c",
+    'mount --make-private /sys && mount -t sysfs sysfs /sys && exec "$@"',
+    "sh",
+]
+
+
 class LabError(Exception):
     """The machine cannot do what the demo needs."""
 
@@ -16,15 +31,16 @@ def missing_for_lab():
     """Returns what this machine lacks for namespaces, veth and tap, or None."""
     if os.geteuid() != 0:
         return "root"
-    probe = subprocess.run(
-        ["unshare", "--net", "ip", "link", "add", "hfprobe", "type", "veth", "peer", "name", "hfprobe1"],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
+    probes = (
+        ("network namespaces with veth", ["ip", "link", "add", "hfprobe", "type", "veth", "peer", "name", "hfprobe1"]),
+        ("a sysfs of a network namespace's own", OWN_SYSFS + ["true"]),
     )
-    if probe.returncode != 0:
-        return "network namespaces with veth (%s)" % (probe.stderr.strip() or "unshare --net failed")
+    for what, command in probes:
+        probe = subprocess.run(
+            ["unshare", "--net"] + command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        )
+        if probe.returncode != 0:
+            return "%s (%s)" % (what, probe.stderr.strip() or "unshare failed")
     try:
         os.close(os.open("/dev/net/tun", os.O_RDWR))
     except OSError as error:
@@ -69,11 +85,10 @@ class Lab:
                 ["sh", "-c", "for f in /proc/sys/net/ipv6/conf/*/disable_ipv6; do [ ! -e $f ] || echo 1 >$f; done"],
             )
 
-    def add_veth(self, name):
-        """Makes the pair `name` (mid) and `name`1 (far); both are up when this returns."""
-        self.run(
-            self.far, ["ip", "link", "add", name + "1", "up", "type", "veth", "peer", "name", name, "netns", self.mid]
-        )
+    def add_veth(self, name, mac=None):
+        """Makes the pair `name` (mid, with that MAC address) and `name`1 (far); both are up when this returns."""
+        near = ["name", name] + (["address", mac] if mac is not None else []) + ["netns", self.mid]
+        self.run(self.far, ["ip", "link", "add", name + "1", "up", "type", "veth", "peer"] + near)
         self.run(self.mid, ["ip", "link", "set", name, "up"])
 
     def delete(self, name):

@@ -167,7 +167,7 @@ class MayflyStage:
         self.prefix = "hf%d-%s" % (os.getpid(), secrets.token_hex(3))
         self.inside = []
         self.subs = [
-            Sub(i, "net_mayfly%d" % i, "net_mayfly%d" % i, letter, "net_mayfly%d,mode=loop" % i)
+            Sub(i, "net_mayfly%d" % i, "net_mayfly%d" % i, letter, "dev(net_mayfly%d,mode=loop)" % i)
             for i, letter in enumerate("ABC")
         ][:most_subs]
         self.second_port = "%s,mode=generate,size=128,rate=%d" % (SOURCE, options.rate)

@@ -18,7 +18,8 @@ class Sub:
     interface: str
     sink: str  # the interface at which the receiver sees them
     letter: str
-    devargs: str
+    source: str  # its part of the devargs: dev(...) or udev(...)
+    mac: str = None  # None: whatever the kernel makes up
 
 
 @dataclass

@@ -4,9 +4,15 @@
 import os
 
 import analysis
-from lab import Lab
+from lab import OWN_SYSFS, Lab
 from processes import Traffic
 from scenario import Sub
+
+
+MAC = "02:48:46:00:00:0a"
+# By its MAC address. The port gives that to all its sub-devices, so the name has to tell them apart.
+BY_MAC = "udev(subsystem=net;kernel=hfa*;address=%s;devargs=net_af_packet0,iface=%%k)" % MAC
+BY_NAME = "dev(net_af_packet0,iface=hfa)"
 
 
 class VethStage:
@@ -20,18 +26,20 @@ class VethStage:
         self.options = options
         self.lab = Lab()
         self.prefix = self.lab.mid.replace("-mid", "")
-        self.inside = self.lab.inside(self.lab.mid)
+        self.inside = self.lab.inside(self.lab.mid) + OWN_SYSFS
         self.subs = [
-            Sub(0, "hfa", "hfa1", "A", "net_af_packet0,iface=hfa"),
-            Sub(1, "hfb", "hfb1", "B", "net_af_packet1,iface=hfb"),
-            Sub(2, "hftap", "hftap", "T", "net_tap0,iface=hftap"),
+            Sub(0, "hfa", "hfa1", "A", BY_NAME if options.compare else BY_MAC, MAC),
+            Sub(1, "hfb", "hfb1", "B", "dev(net_af_packet1,iface=hfb)"),
+            Sub(2, "hftap", "hftap", "T", "dev(net_tap0,iface=hftap)"),
         ][:most_subs]
         self.second_port = "net_af_packet9,iface=hfin"
 
     def create(self):
         self.lab.create()
-        for name in ("hfa", "hfb", "hfin"):
-            self.lab.add_veth(name)
+        self.lab.add_veth("hfin")
+        for sub in self.subs:
+            if sub.interface != "hftap":  # that one is made by its driver
+                self.add(sub)
 
     def start_traffic(self, testpmd, name):
         # The far end of a veth pair is in the other namespace; a tap has none: its frames come out of itself.
@@ -50,13 +58,13 @@ class VethStage:
         return "ip link del %s" % sub.interface
 
     def add_words(self, sub):
-        return "ip link add %s" % sub.interface
+        return "ip link add %s" % " address ".join(filter(None, (sub.interface, sub.mac)))
 
     def remove(self, sub):
         self.lab.delete(sub.interface)
 
     def add(self, sub):
-        self.lab.add_veth(sub.interface)
+        self.lab.add_veth(sub.interface, sub.mac)
 
     def counters(self, sub):
         return self.lab.counters(sub.interface)
