@@ -58,11 +58,9 @@ class Lab:
         self.far = unique + "-far"
         self.made = []
 
-    def run(self, netns, command, check=True):
+    def run(self, netns, command, check=True, text=""):
         # Not "ip -n" or "ip netns exec": both remount /sys, which a chroot whose root is no mount point refuses.
-        done = subprocess.run(
-            self.inside(netns) + command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-        )
+        done = subprocess.run(self.inside(netns) + command, input=text, capture_output=True, text=True, check=False)
         if check and done.returncode != 0:
             raise LabError("%s: %s" % (" ".join(command), done.stderr.strip()))
         return done
@@ -87,9 +85,10 @@ class Lab:
 
     def add_veth(self, name, mac=None):
         """Makes the pair `name` (mid, with that MAC address) and `name`1 (far); both are up when this returns."""
-        near = ["name", name] + (["address", mac] if mac is not None else []) + ["netns", self.mid]
-        self.run(self.far, ["ip", "link", "add", name + "1", "up", "type", "veth", "peer"] + near)
-        self.run(self.mid, ["ip", "link", "set", name, "up"])
+        # By one process: so there is next to no time between its coming into being and its being of use.
+        near = name + (" address " + mac if mac is not None else "")
+        lines = "link add %s1 netns %s up type veth peer name %s\nlink set %s up\n" % (name, self.far, near, name)
+        self.run(self.mid, ["ip", "-batch", "-"], text=lines)
 
     def delete(self, name):
         self.run(self.mid, ["ip", "link", "del", name])

@@ -177,7 +177,7 @@ class MayflyStage:
     def create(self):
         pass
 
-    def start_traffic(self, testpmd, name):
+    def start_traffic(self, testpmd, name, _answers=True):
         self.testpmd = testpmd
         self.traffic = SampledTraffic(testpmd, self.subs, testpmd.log_path)
         return self.traffic

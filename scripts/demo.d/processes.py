@@ -70,7 +70,7 @@ class Child:
 class Testpmd(Child):
     """Debian's dpdk-testpmd at its prompt, forwarding."""
 
-    def __init__(self, prefix, vdevs, out_dir, name, modules=(), inside=(), forward="io"):
+    def __init__(self, prefix, vdevs, out_dir, name, modules=(), inside=(), forward="io", eal=()):
         self.prefix = prefix
         command = list(inside) + [
             "dpdk-testpmd",
@@ -82,6 +82,7 @@ class Testpmd(Child):
             "--no-pci",
             "--iova-mode=va",
             "--file-prefix=" + prefix,
+            *eal,
         ]
         for module in modules:
             command += ["-d", module]

@@ -41,12 +41,12 @@ class VethStage:
             if sub.interface != "hftap":  # that one is made by its driver
                 self.add(sub)
 
-    def start_traffic(self, testpmd, name):
+    def start_traffic(self, testpmd, name, answers=True):
         # The far end of a veth pair is in the other namespace; a tap has none: its frames come out of itself.
         sinks = ["%s/%s" % (self.lab.mid if sub.sink == sub.interface else self.lab.far, sub.sink) for sub in self.subs]
         tool = os.path.join(self.options.build, "tests", "holdfast_traffic")
         source = self.lab.far + "/hfin1"
-        return Traffic(tool, source, sinks, self.options.rate, self.options.out, name + ".traffic")
+        return Traffic(tool, source, sinks, self.options.rate, self.options.out, name + ".traffic", answers)
 
     def figures(self, traffic):
         return analysis.read_log(traffic.packet_log)

@@ -17,6 +17,7 @@ BUILD = os.environ["HOLDFAST_BUILD_DIR"]
 sys.path.insert(0, os.path.join(SOURCE, "scripts", "demo.d"))
 
 import analysis  # noqa: E402
+import measure  # noqa: E402
 from lab import Lab, missing_for_lab  # noqa: E402
 from processes import Traffic  # noqa: E402
 
@@ -65,6 +66,26 @@ class Analysis(unittest.TestCase):
         )
         self.assertEqual([sum(counts.values()) for counts in packets.histogram(0, 0.4, 0.1)], [10, 0, 5, 0])
         self.assertEqual(analysis.letters(packets, 0, 0.4, {"a": "A", "b": "B"}, 100), "A.b.")
+
+
+class Measuring(unittest.TestCase):
+    def test_switch_and_return_are_read_from_the_frames_next_to_them(self):
+        packets = log_of([0, 10, 20, 30, 40], [(0, 1, "a"), (1, 11, "a"), (2, 24, "b"), (3, 31, "b"), (4, 46, "a")])
+        rounds = [{"delete": 0.012, "add": 0.032, "up": 0.040, "end": 0.050}]
+        measure.figures(packets.frames, "a", rounds)
+        self.assertAlmostEqual(rounds[0]["switch"], 13)
+        self.assertAlmostEqual(rounds[0]["return"], 6)
+        self.assertAlmostEqual(rounds[0]["ordered"], 14)
+
+    def test_what_did_not_come_in_its_round_was_not_seen(self):
+        packets = log_of([0, 60, 70], [(0, 1, "a"), (1, 61, "b"), (2, 71, "a")])
+        rounds = [{"delete": 0.012, "add": 0.032, "up": 0.040, "end": 0.050}]
+        measure.figures(packets.frames, "a", rounds)
+        self.assertEqual([rounds[0][what] for what in ("switch", "return", "ordered")], [None, None, None])
+
+    def test_nine_of_ten_do_not_exceed_the_90th_percentile(self):
+        self.assertEqual(measure.percentile([10, 9, 8, 7, 6, 5, 4, 3, 2, 1], 0.9), 9)
+        self.assertEqual(measure.percentile([3], 0.9), 3)
 
 
 class LabTest(unittest.TestCase):
@@ -193,6 +214,18 @@ class Demo(LabTest):
             children = {name: running[name] for name in ("dpdk-testpmd", "holdfast_traffi") if name in running}
         self.assertEqual(len(children), 2)
         return children
+
+    def test_measures_with_and_without_events(self):
+        demo = self.demo("--measure", "3")
+        text, _ = demo.communicate(timeout=280)
+        self.assertEqual(demo.returncode, 0, text)
+        result = self.result("measure")
+        for mode in ("events", "poll only"):
+            self.assertEqual(len(result[mode]["rounds"]), 3, text)
+            for rnd in result[mode]["rounds"]:
+                self.assertIsNotNone(rnd["switch"], text)
+                self.assertIsNotNone(rnd["return"], text)
+        self.assertEqual(self.namespaces_left(demo.pid), [])
 
     def test_reports_a_testpmd_that_dies(self):
         demo = self.demo("--compare")
