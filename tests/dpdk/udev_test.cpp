@@ -284,6 +284,8 @@ TEST_F(UdevPort, MalformedMessagesAreIgnored) {
     unsigned sent = 0;
     for (const unsigned group : {1U, 2U})
         for (const std::string &message : messages) {
+            if (group == 2 && message == good)
+                continue; // udevd's: root may say so
             sockaddr_nl to{};
             to.nl_family = AF_NETLINK;
             to.nl_groups = group;
