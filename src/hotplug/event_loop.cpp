@@ -10,8 +10,10 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <chrono>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -107,6 +109,16 @@ void EventLoop::hear_of_devices() {
 void EventLoop::changed(const Device &device) {
     sources_.changed(device);
     each(registry_, [&](VirtualPort &port) { port.device_came(device.subsystem(), device.kernel_name()); });
+}
+
+bool EventLoop::in_use(const Device &device) {
+    unsigned netdev = 0;
+    const std::string index = device.attribute("ifindex").value_or("");
+    (void)std::from_chars(index.data(), index.data() + index.size(), netdev);
+    const std::string pci = device.subsystem() == "pci" ? device.kernel_name() : std::string();
+    bool used = false;
+    each(registry_, [&](const VirtualPort &port) { used = used || port.uses(netdev, pci); });
+    return used;
 }
 
 void EventLoop::look_at_all() {

@@ -19,7 +19,8 @@ namespace holdfast {
 class EventLoop final : public Thread {
   public:
     EventLoop(Registry &registry, Host &host) noexcept
-        : Thread("holdfast-event"), registry_(registry), sources_(host, *this, udev_) {}
+        : Thread("holdfast-event"), registry_(registry),
+          sources_(host, *this, udev_, [this](const Device &device) { return in_use(device); }) {}
     ~EventLoop() override;
     /// Starts to hear of devices, in the network namespace of the calling thread, the first time. Before run().
     void listen();
@@ -32,6 +33,7 @@ class EventLoop final : public Thread {
     void hear_of_devices();
     void look_at_all();
     void changed(const Device &device);
+    bool in_use(const Device &device);
 
     Registry &registry_;
     bool listens_ = false;

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -192,7 +193,7 @@ bool matches(const Device &device, const std::vector<Match> &wanted, const std::
 }
 
 Choice choose(const std::vector<std::unique_ptr<Device>> &devices, const UdevSource &source,
-              const std::optional<MacAddress> &port_mac, const std::vector<std::string> &passed_by) {
+              const std::optional<MacAddress> &port_mac, const std::function<bool(const Device &)> &in_use) {
     std::vector<std::pair<std::string, const Device *>> found;
     for (const std::unique_ptr<Device> &device : devices)
         if (matches(*device, source.matches, port_mac) && is_network_device(*device))
@@ -203,8 +204,8 @@ Choice choose(const std::vector<std::unique_ptr<Device>> &devices, const UdevSou
     std::string first_fault;
     for (const auto &[path, device] : found) {
         std::string fault;
-        if (std::find(passed_by.begin(), passed_by.end(), path) != passed_by.end())
-            fault = device->kernel_name() + " is another port's";
+        if (in_use(*device))
+            fault = device->kernel_name() + " is a sub-device already";
         else if (!source.driver.empty() && device->pci_address().empty())
             fault = device->kernel_name() + " is no PCI device, so it cannot be bound to " + source.driver;
         const std::string text =

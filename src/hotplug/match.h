@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -51,8 +52,9 @@ struct Choice {
 };
 
 /// The first of the devices, by path, that matches and can be a sub-device; else the reason why there is none.
-/// `passed_by`: paths of devices that other ports have.
+/// `in_use`: is it a sub-device already?
 [[nodiscard]] Choice choose(const std::vector<std::unique_ptr<Device>> &devices, const UdevSource &source,
-                            const std::optional<MacAddress> &port_mac, const std::vector<std::string> &passed_by);
+                            const std::optional<MacAddress> &port_mac,
+                            const std::function<bool(const Device &)> &in_use);
 
 } // namespace holdfast

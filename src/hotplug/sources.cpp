@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -165,7 +166,8 @@ class Sources::DescriptorEntry final : public Entry {
 class Sources::UdevEntry final : public Entry {
   public:
     UdevEntry(Sources &owner, const UdevSource &source)
-        : Entry(owner, "udev(" + shortened(to_text(source.matches)) + ")"), source_(source), catalog_(owner.catalog_) {}
+        : Entry(owner, "udev(" + shortened(to_text(source.matches)) + ")"), source_(source), catalog_(owner.catalog_),
+          in_use_(owner.in_use_) {}
     ~UdevEntry() override { leave(); }
 
     void pair_with(const MacAddress &mac) override {
@@ -201,7 +203,11 @@ class Sources::UdevEntry final : public Entry {
     Clock::time_point step() override {
         if (!asked())
             return Clock::time_point::max();
-        choice_ = choose(catalog_.all(), source_, port_mac_, passed_by_);
+        // The port gives its MAC address to its sub-devices, so they match what one of them is known by.
+        choice_ = choose(catalog_.all(), source_, port_mac_, [this](const Device &device) {
+            return std::find(passed_by_.begin(), passed_by_.end(), device.path()) != passed_by_.end() ||
+                   in_use_(device);
+        });
         if (choice_.answer.devargs.empty())
             passed_by_.clear(); // next time they may be free
         if (choice_.others > 0 && !std::exchange(said_ambiguous_, true))
@@ -219,6 +225,7 @@ class Sources::UdevEntry final : public Entry {
   private:
     const UdevSource source_;
     Catalog &catalog_;
+    const std::function<bool(const Device &)> &in_use_;
     std::optional<MacAddress> port_mac_;
     Choice choice_;
     std::vector<std::string> passed_by_; ///< devices that belong to other ports

@@ -11,8 +11,10 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include <poll.h>
@@ -24,7 +26,9 @@ namespace holdfast {
 class Sources {
   public:
     /// `host` is woken when there is an answer, `loop` when there is a question.
-    Sources(Host &host, Thread &loop, Catalog &catalog) noexcept : host_(host), loop_(loop), catalog_(catalog) {}
+    /// `in_use` says whether a device is a sub-device of any port.
+    Sources(Host &host, Thread &loop, Catalog &catalog, std::function<bool(const Device &)> in_use)
+        : host_(host), loop_(loop), catalog_(catalog), in_use_(std::move(in_use)) {}
     Sources(const Sources &) = delete;
     Sources &operator=(const Sources &) = delete;
 
@@ -52,6 +56,7 @@ class Sources {
     Host &host_;
     Thread &loop_;
     Catalog &catalog_;
+    const std::function<bool(const Device &)> in_use_;
     std::mutex mutex_;
     std::condition_variable answered_;
     std::vector<Entry *> entries_;

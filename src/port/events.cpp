@@ -4,6 +4,7 @@
 #include "port/sub_device.h"
 #include "port/virtual_port.h"
 
+#include <algorithm>
 #include <memory>
 #include <string_view>
 #include <variant>
@@ -23,6 +24,12 @@ void VirtualPort::pci_gone(std::string_view address) noexcept {
     for (const std::unique_ptr<SubDevice> &sub : subs_)
         if (sub->is_pci(address))
             sub->lose(SubDevice::kGone);
+}
+
+bool VirtualPort::uses(unsigned netdev, std::string_view pci) const noexcept {
+    return std::any_of(subs_.begin(), subs_.end(), [&](const std::unique_ptr<SubDevice> &sub) {
+        return (netdev != 0 && sub->netdev() == netdev) || sub->is_pci(pci);
+    });
 }
 
 void VirtualPort::check_devices() noexcept {

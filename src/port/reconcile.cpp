@@ -35,6 +35,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::chrono::milliseconds kComeAgain = 10ms;
+/// How long a sub-device that comes waits for its interface to be up. Then it gets its traffic all the same.
+constexpr std::chrono::milliseconds kLinkTime = 1s;
 /// How long after a start, and after a first doubt, ethdev's table of burst functions is looked at.
 constexpr std::chrono::milliseconds kFastPathLook = 1s;
 
@@ -167,6 +169,8 @@ void VirtualPort::raise(const Locked &held, Clock::time_point now) {
     each_usable([&](SubDevice &sub) HOLDFAST_TSA(no_thread_safety_analysis) {
         if (wanted(sub) == State::kAbsent)
             return; // removed by hand while it was probed: the next visit takes it down
+        if (sub.state() < State::kStarted)
+            sub.hold_until = now + kLinkTime;
         while (sub.state() < wanted(sub)) {
             const State before = sub.state();
             const Status s = before == State::kProbed ? configure_sub(held, sub) : start_sub(held, sub);
@@ -190,7 +194,7 @@ void VirtualPort::raise(const Locked &held, Clock::time_point now) {
                 return;
             }
         }
-        if (sub.announced)
+        if (sub.announced || (sub.state() == State::kStarted && !sub.door().gate.is_open()))
             return;
         sub.announced = true;
         sub.reason.clear();
@@ -205,6 +209,9 @@ Clock::time_point VirtualPort::next_visit(const Locked &, Clock::time_point now)
         if (sub->leaving || (sub->lost() && sub->state() != State::kAbsent))
             next = std::min(next, now + kComeAgain);
         else if (sub->present() && Trouble::wants_us(sub->trouble().look()))
+            next = std::min(next, now + kComeAgain);
+        else if (sub->usable() && sub->state() == State::kStarted && wanted(*sub) == State::kStarted &&
+                 !sub->door().gate.is_open()) // its interface is not up yet
             next = std::min(next, now + kComeAgain);
         else if (sub->state() == State::kAbsent && wanted(*sub) != State::kAbsent && !sub->asked)
             next = std::min(next, sub->next_try);

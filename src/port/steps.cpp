@@ -150,6 +150,9 @@ Status VirtualPort::start_sub(const Locked &held, SubDevice &sub) {
         return s;
     stop.success();
     queues_->put_in(sub.index(), sub.port());
+    // Tx on an interface that is just coming up can get net_af_packet's ring out of step with the kernel's, for good.
+    if (Clock::now() < sub.hold_until && !sub.link_is_ready())
+        return {};
     sub.joined();
     sub.open();
     return {};

@@ -30,6 +30,9 @@
 #include <vector>
 
 #include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 namespace holdfast {
 namespace {
@@ -122,6 +125,20 @@ bool SubDevice::pci_has_vanished() const noexcept {
     return pci != 0 && abi::pci_incarnation(pci) != pci_folder_.load(std::memory_order_relaxed);
 }
 
+bool SubDevice::link_is_ready() noexcept {
+    const unsigned index = netdev();
+    ifreq request{};
+    if (index == 0 || ::if_indextoname(index, request.ifr_name) == nullptr)
+        return true;
+    const int fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    const bool known = fd >= 0 && ::ioctl(fd, SIOCGIFFLAGS, &request) == 0;
+    if (fd >= 0)
+        ::close(fd);
+    const bool up = (request.ifr_flags & IFF_UP) != 0;
+    // Up comes first, and then the queues are made ready: that it is up counts at the second look.
+    return !known || (request.ifr_flags & IFF_RUNNING) != 0 || (up && std::exchange(seen_up_, up));
+}
+
 void SubDevice::give_news() noexcept {
     // pairs: sub-news (SubDevice::take_news). Before the host is woken, which then sees it.
     news_.store(true, std::memory_order_release);
@@ -164,7 +181,7 @@ Status SubDevice::adopt(abi::Ethdev &ethdev, PortId port, bool used) {
     abi::PortStats stats{};
     (void)ethdev.stats(port, stats); // a device without counters counts from zero
     counters_.begin(stats);
-    counted_out_ = counted_last_ = false;
+    counted_out_ = counted_last_ = seen_up_ = false;
 
     port_ = port;
     forget(ethdev);

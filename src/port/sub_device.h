@@ -81,6 +81,8 @@ class SubDevice final : public abi::PortListener {
     [[nodiscard]] bool has_vanished() const noexcept;
     /// The same for PCI devices alone.
     [[nodiscard]] bool pci_has_vanished() const noexcept;
+    /// Is the interface behind it, if there is one, ready to carry traffic? Asks the system.
+    [[nodiscard]] bool link_is_ready() noexcept;
     /// What it waits for may be there.
     void give_news() noexcept;
     /// Was there news since the last call?
@@ -182,8 +184,9 @@ class SubDevice final : public abi::PortListener {
     bool said_busy = false;       ///< "an lcore is still inside" was logged for this removal
     Clock::time_point next_try{};
     Clock::time_point leaving_since{};
-    std::string reason;          ///< why it is not there
-    std::shared_ptr<void> lease; ///< what its source did to the device; undone when the last copy goes
+    Clock::time_point hold_until{}; ///< so long it gets no traffic unless its interface is up
+    std::string reason;             ///< why it is not there
+    std::shared_ptr<void> lease;    ///< what its source did to the device; undone when the last copy goes
     std::uint64_t plugins = 0;
     std::uint64_t removals = 0;
 
@@ -205,6 +208,7 @@ class SubDevice final : public abi::PortListener {
     std::atomic<std::uint64_t> pci_{0};        ///< pci_number(); 0: no PCI device
     std::atomic<std::uint64_t> pci_folder_{0}; ///< what tells its folder in sysfs from that of the next one there
     std::atomic<bool> news_{false};
+    bool seen_up_ = false; ///< link_is_ready()'s
     Trouble trouble_;
 
     State state_ = State::kAbsent;

@@ -211,6 +211,7 @@ Status VirtualPort::start() {
         if (!sub->usable())
             continue;
         touched.push_back({sub.get(), sub->has()});
+        sub->hold_until = {}; // the application's own start waits for nothing
         Status s;
         if (sub->state() == State::kProbed)
             s = configure_sub(held, *sub);

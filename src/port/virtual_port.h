@@ -79,6 +79,8 @@ class VirtualPort final : public Keeper {
     void netdev_gone(unsigned index) noexcept;
     /// A PCI device disappeared, or lost its driver: the same.
     void pci_gone(std::string_view address) noexcept;
+    /// Is this interface, or this PCI device, one of its sub-devices? Lock-free.
+    [[nodiscard]] bool uses(unsigned netdev, std::string_view pci) const noexcept;
     /// Looks whether the devices below still exist, for when an event was missed. Lock-free.
     void check_devices() noexcept;
     /// A device came or changed, or any device may have (without a name): sub-devices that are absent, and are always

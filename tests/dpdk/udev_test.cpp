@@ -93,6 +93,43 @@ TEST_F(UdevPort, AnInterfaceThatComesGoesAndComesAgainIsNoticedWithoutAPoll) {
     }
 }
 
+// The port gives its MAC address to all of them, so by that alone each looks like the first.
+TEST_F(UdevPort, AnInterfaceThatIsGoneIsNotReplacedByThatOfASibling) {
+    const Nic first(mac_of(11)), second(mac_of(12));
+    Vport port(std::string(kNoPoll) + "udev(address=" + mac_of(11) + "),dev(" + unique("net_af_packet") +
+               ",iface=" + second.name + ")");
+    ASSERT_EQ(port.up(pool()), 0);
+    ASSERT_TRUE(eventually([&] { return port.joined(0) && port.joined(1); })) << port.sub(0).reason;
+    for (int round = 0; round < 3; round++) {
+        first.remove();
+        ASSERT_TRUE(eventually([&] { return port.state(0) == "absent" && port.active() == 1; }));
+        EXPECT_TRUE(always([&] { return port.state(0) == "absent"; }, 100ms)) << port.sub(0).devargs;
+        first.make();
+        ASSERT_TRUE(eventually([&] { return port.joined(0); })) << port.sub(0).reason;
+        EXPECT_EQ(port.sub(0).devargs, "net_af_packet_" + first.name + ",iface=" + first.name);
+    }
+}
+
+TEST_F(UdevPort, AnInterfaceThatIsNotUpYetGetsItsTrafficWhenItIs) {
+    const Nic backup(mac_of(14));
+    Vport port(std::string(kNoPoll) + "udev(kernel=slowup),udev(address=" + mac_of(14) + ")");
+    ASSERT_EQ(port.up(pool()), 0);
+    ASSERT_TRUE(eventually([&] { return port.joined(1); }));
+    for (int round = 0; round < 3; round++) {
+        ip("link add slowup type veth peer name slowup1");
+        ASSERT_TRUE(eventually([&] { return port.state(0) == "started"; }));
+        EXPECT_EQ(port.active(), 1) << "it is down";
+        ip("link set slowup up");
+        EXPECT_TRUE(eventually([&] { return port.joined(0) && port.active() == 0; }));
+        ip("link del slowup");
+        EXPECT_TRUE(eventually([&] { return port.state(0) == "absent" && port.active() == 1; }));
+    }
+    ip("link add slowup type veth peer name slowup1");
+    EXPECT_TRUE(eventually([&] { return port.joined(0); })) << "that nobody sets up gets it after a while";
+    ip("link del slowup");
+    EXPECT_TRUE(eventually([&] { return port.state(0) == "absent"; }));
+}
+
 TEST_F(UdevPort, ADeviceOfFixedDevargsIsLookedForWhenItsInterfaceComes) {
     Veth veth;
     Vport port(std::string(kNoPoll) + "dev(" + unique("net_af_packet") + ",iface=" + veth.name() + ")");

@@ -85,7 +85,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
         if (line.empty() || rest.empty())
             system.add(std::exchange(device, {}));
     }
-    const Choice choice = choose(system.all(), source, MacAddress{2, 0, 0, 0, 0, 0x0a}, {"/passed/by"});
+    const Choice choice = choose(system.all(), source, MacAddress{2, 0, 0, 0, 0, 0x0a},
+                                 [](const Device &d) { return d.path() == "/passed/by"; });
     const std::string &devargs = choice.answer.devargs;
     if (devargs.empty() == choice.answer.reason.empty())
         fail("a device and a reason, or neither", devargs);

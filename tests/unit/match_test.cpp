@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <variant>
@@ -28,7 +29,9 @@ UdevSource source(const std::string &inner) {
 
 Choice look(System &system, const std::string &inner, const std::vector<std::string> &passed_by = {},
             const std::optional<MacAddress> &mac = kMac) {
-    return choose(system.all(), source(inner), mac, passed_by);
+    return choose(system.all(), source(inner), mac, [&](const Device &device) {
+        return std::find(passed_by.begin(), passed_by.end(), device.path()) != passed_by.end();
+    });
 }
 
 std::string devargs(System &system, const std::string &inner) {
@@ -169,14 +172,14 @@ TEST(Match, TheInterfaceOfTheChosenPciDeviceIsNoOtherDevice) {
     EXPECT_EQ(choice.others, 0U);
 }
 
-TEST(Match, ADeviceOfAnotherPortIsPassedBy) {
+TEST(Match, ADeviceThatIsASubDeviceIsPassedBy) {
     System system;
     system.add(netdev("vf0"));
     system.add(netdev("vf1"));
     EXPECT_EQ(look(system, "kernel=vf*", {"/devices/virtual/net/vf0"}).answer.devargs, "net_af_packet_vf1,iface=vf1");
     const Choice none = look(system, "kernel=vf0", {"/devices/virtual/net/vf0"});
     EXPECT_EQ(none.path, "");
-    EXPECT_EQ(none.answer.reason, "vf0 is another port's");
+    EXPECT_EQ(none.answer.reason, "vf0 is a sub-device already");
 }
 
 } // namespace

@@ -56,7 +56,8 @@ class UdevSources : public testing::Test {
     CountingHost host_;
     NoLoop loop_;
     System system_;
-    Sources sources_{host_, loop_, system_};
+    std::set<std::string> used_;
+    Sources sources_{host_, loop_, system_, [this](const Device &d) { return used_.contains(d.path()); }};
 };
 
 TEST_F(UdevSources, IsNamedByWhatItLooksFor) {
@@ -105,9 +106,21 @@ TEST_F(UdevSources, NamesTheNextOneWhenTheFirstIsTakenAndStartsAgainAfterTheLast
     EXPECT_TRUE(source->taken());
     const Answer none = ask(*source);
     EXPECT_EQ(none.devargs, "");
-    EXPECT_EQ(none.reason, "vf0 is another port's");
+    EXPECT_EQ(none.reason, "vf0 is a sub-device already");
     EXPECT_FALSE(source->taken());
     EXPECT_EQ(ask(*source).devargs, "net_af_packet_vf0,iface=vf0");
+}
+
+TEST_F(UdevSources, ASubDeviceIsNotNamedAgain) {
+    const auto source = make("address=02:00:00:00:00:01");
+    system_.add(netdev("vf0"));
+    system_.add(netdev("vf1")); // its port gave it the same address
+    used_ = {"/devices/virtual/net/vf1"};
+    EXPECT_EQ(ask(*source).devargs, "net_af_packet_vf0,iface=vf0");
+    system_.devices.erase("/devices/virtual/net/vf0");
+    EXPECT_EQ(ask(*source).reason, "vf1 is a sub-device already");
+    used_.clear();
+    EXPECT_EQ(ask(*source).devargs, "net_af_packet_vf1,iface=vf1");
 }
 
 /// A sub-device as its port drives it, over the made-up system.
