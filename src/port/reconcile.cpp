@@ -169,7 +169,8 @@ void VirtualPort::raise(const Locked &held, Clock::time_point now) {
     each_usable([&](SubDevice &sub) HOLDFAST_TSA(no_thread_safety_analysis) {
         if (wanted(sub) == State::kAbsent)
             return; // removed by hand while it was probed: the next visit takes it down
-        if (sub.state() < State::kStarted)
+        const bool ran = sub.state() == State::kStarted; // else its interface was looked at in this visit already
+        if (!ran)
             sub.hold_until = now + kLinkTime;
         while (sub.state() < wanted(sub)) {
             const State before = sub.state();
@@ -186,7 +187,7 @@ void VirtualPort::raise(const Locked &held, Clock::time_point now) {
             return;
         }
         // It recovered; or it was removed by hand, and plugged again before we came to take it down.
-        if (sub.state() == State::kStarted && wanted(sub) == State::kStarted && !sub.door().gate.is_open() &&
+        if (ran && sub.state() == State::kStarted && wanted(sub) == State::kStarted && !sub.door().gate.is_open() &&
             !sub.excused()) {
             if (const Status s = start_sub(held, sub); !s.ok() && !sub.excused()) {
                 refuse(held, sub, s, now);
