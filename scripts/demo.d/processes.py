@@ -138,11 +138,15 @@ class Traffic(Child):
             command += ["--sink", sink]
         if not answers:
             command.append("--no-answers")
+        self.start(command, os.path.join(out_dir, name + ".log"))
+
+    def start(self, command, log_path):
+        """Starts the tool, or one that speaks as it does."""
         self.changed = threading.Condition()
         self.counts = {"sent": 0, "answers": 0, "received": {}}
         self.vias = []  # (time, interface): the way that frames take has changed
         self.last = None
-        super().__init__(command, os.path.join(out_dir, name + ".log"), stdout=subprocess.PIPE)
+        super().__init__(command, log_path, stdout=subprocess.PIPE)
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
 

@@ -41,6 +41,19 @@ hf_use_suite() {
 # The packages of scripts/lib/packages, one a line, sorted.
 hf_packages() { sed -e 's/#.*//' -e 's/[[:space:]]//g' -e '/^$/d' "$HF_CHECKOUT/scripts/lib/packages" | LC_ALL=C sort -u; }
 
+# The packages of scripts/lib/vm-packages, one a line, and whether with what they need.
+hf_vm_packages() { sed -e 's/#.*//' -e 's/[[:space:]]*$//' -e '/^$/d' "$HF_CHECKOUT/scripts/lib/vm-packages"; }
+
+# The folder, inside the environment, where scripts/setup --vm unpacks them. The recipe is part of its key, too.
+hf_vm_kit() {
+    local key
+    key=$({
+        hf_vm_packages
+        cat "$HF_CHECKOUT/scripts/lib/vm-kit"
+    } | sha256sum | cut -c1-12)
+    printf '/var/lib/holdfast/vm-%s\n' "$key"
+}
+
 # Is this host of another Debian release than the one that was asked for?
 hf_other_suite() {
     [[ -n ${HOLDFAST_SUITE:-} ]] && ! grep -qxF "VERSION_CODENAME=$HOLDFAST_SUITE" /etc/os-release
