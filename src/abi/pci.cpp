@@ -14,13 +14,17 @@
 #include <string_view>
 #include <system_error>
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace holdfast::abi {
 namespace {
 
 constexpr unsigned kDomainShift = 16;
 constexpr std::uint64_t kIsOne = std::uint64_t{1} << 63U;
+constexpr std::array<unsigned char, 2> kNoVendor{0xff, 0xff};
+using Path = std::array<char, 512>;
 
 const char *devices_folder() noexcept {
     const char *folder = std::getenv("SYSFS_PCI_DEVICES"); // as EAL does
@@ -37,6 +41,15 @@ bool read(std::string_view &text, std::size_t digits, char end, std::uint64_t &o
         return false;
     text.remove_prefix(digits + (end != '\0' ? 1 : 0));
     return true;
+}
+
+/// A device's folder, or a file in it ("/config"). False: there cannot be one.
+bool path_of(std::uint64_t number, const char *file, Path &out) noexcept {
+    const std::uint64_t domain = (number & ~kIsOne) >> kDomainShift;
+    const auto low = static_cast<unsigned>(number & 0xffffU);
+    const int size = std::snprintf(out.data(), out.size(), "%s/%04llx:%02x:%02x.%x%s", devices_folder(),
+                                   static_cast<unsigned long long>(domain), low >> 8U, low >> 3U & 31U, low & 7U, file);
+    return number != 0 && size >= 0 && static_cast<std::size_t>(size) < out.size();
 }
 
 } // namespace
@@ -57,15 +70,24 @@ std::uint64_t pci_number(const rte_device *device) noexcept {
 }
 
 std::uint64_t pci_incarnation(std::uint64_t number) noexcept {
-    std::array<char, 512> path{};
-    const std::uint64_t domain = (number & ~kIsOne) >> kDomainShift;
-    const auto low = static_cast<unsigned>(number & 0xffffU);
-    const int size = std::snprintf(path.data(), path.size(), "%s/%04llx:%02x:%02x.%x", devices_folder(),
-                                   static_cast<unsigned long long>(domain), low >> 8U, low >> 3U & 31U, low & 7U);
+    Path path{};
     struct stat folder{};
-    if (number == 0 || size < 0 || static_cast<std::size_t>(size) >= path.size() || ::stat(path.data(), &folder) != 0)
+    if (!path_of(number, "", path) || ::stat(path.data(), &folder) != 0)
         return 0;
     return folder.st_ino; // sysfs never uses the number of a folder again
+}
+
+bool pci_answers(std::uint64_t number) noexcept {
+    Path path{};
+    if (!path_of(number, "/config", path))
+        return false;
+    const int fd = ::open(path.data(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    std::array<unsigned char, 2> vendor{};
+    const bool read = ::pread(fd, vendor.data(), vendor.size(), 0) == static_cast<ssize_t>(vendor.size());
+    ::close(fd);
+    return read && vendor != kNoVendor;
 }
 
 } // namespace holdfast::abi

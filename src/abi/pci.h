@@ -17,4 +17,7 @@ namespace holdfast::abi {
 /// What tells the present device at that address from those before and after it. 0: there is none.
 [[nodiscard]] std::uint64_t pci_incarnation(std::uint64_t number) noexcept;
 
+/// Does the device answer? One that was pulled out does not, though it may stay in sysfs as long as its driver is held.
+[[nodiscard]] bool pci_answers(std::uint64_t number) noexcept;
+
 } // namespace holdfast::abi

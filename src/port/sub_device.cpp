@@ -293,7 +293,7 @@ void SubDevice::forget_rss() noexcept {
 
 void SubDevice::count(abi::Ethdev &ethdev) {
     abi::PortStats now{};
-    if (!reads_as_ones() && ethdev.stats(port_, now) == 0 && !pci_has_vanished())
+    if (!reads_as_ones() && ethdev.stats(port_, now) == 0 && !reads_as_ones())
         take_in(now);
 }
 
@@ -309,7 +309,8 @@ void SubDevice::count_last(const abi::PortStats &last) {
 
 bool SubDevice::reads_as_ones() const noexcept {
     // pairs: sub-pci (SubDevice::adopt). The same thread, or one behind the mutex.
-    return (flags() & kGone) != 0 && pci_.load(std::memory_order_relaxed) != 0;
+    const std::uint64_t pci = pci_.load(std::memory_order_relaxed); // vfio asks for it while it still works
+    return pci != 0 && (pci_has_vanished() || ((flags() & kGone) != 0 && !abi::pci_answers(pci)));
 }
 
 Status SubDevice::rss_key(abi::Ethdev &ethdev, std::vector<std::uint8_t> &key) {

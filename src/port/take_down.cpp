@@ -83,7 +83,7 @@ bool VirtualPort::halt(SubDevice &sub) {
         ones = sub.reads_as_ones();
     }
     abi::PortStats last{};
-    const bool counted = !ones && ethdev_.stats(port, last) == 0;
+    const bool counted = !ones && ethdev_.stats(port, last) == 0 && !sub.reads_as_ones();
     say_stopped(sub, ethdev_.stop(port));
     const Locked held(mutex_);
     sub.halting = false;

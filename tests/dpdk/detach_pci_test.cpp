@@ -45,6 +45,11 @@ const struct Sys {
     std::string folder = "/tmp/holdfast-pci-XXXXXX";
 } g_sys;
 
+/// What the card says of itself: its vendor, or all ones when it is gone and the kernel has noticed first.
+void write_config(const char *vendor) {
+    std::ofstream(std::filesystem::path(g_sys.folder) / kAddress / "config") << vendor;
+}
+
 void insert_card() {
     const std::filesystem::path dev = std::filesystem::path(g_sys.folder) / kAddress;
     std::filesystem::create_directory(dev);
@@ -55,6 +60,7 @@ void insert_card() {
                                      {"class", "0x020000"},
                                      {"numa_node", "-1"}})
         std::ofstream(dev / file) << text << '\n';
+    write_config("\xf4\x1a");
     std::ofstream resource(dev / "resource");
     for (int i = 0; i < 7; i++)
         resource << "0x0000000000000000 0x0000000000000000 0x0000000000000000\n";
@@ -68,6 +74,7 @@ void pull_card() {
 // ---- its driver
 
 std::atomic<bool> g_mapped{false};
+std::atomic<std::uint64_t> g_counter{7}; // packets; all ones: it is gone
 std::atomic<int> g_trespasses{0}, g_removals{0}, g_inside{0};
 
 std::uint16_t enter() {
@@ -97,8 +104,9 @@ int card_info(rte_eth_dev *, rte_eth_dev_info *info) {
 }
 /// Registers of a card that is not there read as all ones.
 int card_stats(rte_eth_dev *dev, abi::PortStats *stats) {
-    stats->opackets =
-        std::filesystem::exists(std::filesystem::path(g_sys.folder) / rte_dev_name(dev->device)) ? 7 : ~0ULL;
+    stats->opackets = std::filesystem::exists(std::filesystem::path(g_sys.folder) / rte_dev_name(dev->device))
+                          ? g_counter.load()
+                          : ~0ULL;
     return 0;
 }
 int card_link(rte_eth_dev *, int) {
@@ -258,12 +266,18 @@ TEST_F(DetachPci, ACardThatIsPulledOutIsNoticedByEalsEventsAndByALookAtEverythin
     ASSERT_EQ(port.up(pool()), 0);
     const std::filesystem::path folder = std::filesystem::path(g_sys.folder) / kAddress;
     std::int64_t sent = 0;
-    for (const char *how : {"event", "driver", "look", "another"}) {
+    for (const char *how : {"event", "driver", "pulled", "look", "another"}) {
         SCOPED_TRACE(how);
         ASSERT_TRUE(eventually([&] { return port.joined(0) && port.active() == 0; })) << port.sub(0).reason;
-        const std::uint64_t counted = port.stats().opackets;
+        std::uint64_t counted = port.stats().opackets;
         const std::string way = how;
-        if (way == "driver") { // vfio asks for it: the card itself is still there
+        if (way == "driver") { // vfio asks for it: the card itself is still there, and is counted a last time
+            g_counter += 5;
+            counted += 5;
+            rte_dev_event_callback_process(kAddress, RTE_DEV_EVENT_REMOVE);
+        } else if (way == "pulled") { // and vfio asks for what it still holds
+            write_config("\xff\xff");
+            g_counter = ~0ULL;
             rte_dev_event_callback_process(kAddress, RTE_DEV_EVENT_REMOVE);
         } else {
             std::filesystem::rename(folder, folder.string() + ".out"); // so that no folder gets its number
@@ -279,6 +293,12 @@ TEST_F(DetachPci, ACardThatIsPulledOutIsNoticedByEalsEventsAndByALookAtEverythin
         sent++;
         EXPECT_TRUE(eventually([&] { return port.state(0) == "absent" || port.joined(0); }));
         EXPECT_LE(port.stats().opackets, counted + static_cast<std::uint64_t>(sent)) << "read from a card that is gone";
+        EXPECT_GE(port.stats().opackets, counted) << "not read from a card that is there";
+        if (way == "pulled") {
+            pull_card();
+            g_counter = 7;
+            insert_card();
+        }
         if (way == "event" || way == "look")
             insert_card();
         std::filesystem::remove_all(folder.string() + ".out");

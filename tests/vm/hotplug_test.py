@@ -51,6 +51,9 @@ class Vfio(UnderTraffic):
             self.flows("fast")
         self.no_flood(60)
         self.assertEqual(self.bench.sub(0)["removals"], 3)
+        came_back = sum(self.bench.frames.received().values())
+        counted = self.bench.ask("/ethdev/stats,0")["opackets"]
+        self.assertGreaterEqual(counted, came_back, "what the device had counted when it was let go is not lost")
 
 
 class Uio(UnderTraffic):
