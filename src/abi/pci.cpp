@@ -77,17 +77,19 @@ std::uint64_t pci_incarnation(std::uint64_t number) noexcept {
     return folder.st_ino; // sysfs never uses the number of a folder again
 }
 
-bool pci_answers(std::uint64_t number) noexcept {
+PciHealth pci_health(std::uint64_t number) noexcept {
     Path path{};
     if (!path_of(number, "/config", path))
-        return false;
+        return PciHealth::kUnknown;
     const int fd = ::open(path.data(), O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return false;
+        return PciHealth::kUnknown;
     std::array<unsigned char, 2> vendor{};
-    const bool read = ::pread(fd, vendor.data(), vendor.size(), 0) == static_cast<ssize_t>(vendor.size());
+    const ssize_t got = ::pread(fd, vendor.data(), vendor.size(), 0);
     ::close(fd);
-    return read && vendor != kNoVendor;
+    if (got != static_cast<ssize_t>(vendor.size()))
+        return PciHealth::kUnknown;
+    return vendor == kNoVendor ? PciHealth::kSilent : PciHealth::kAnswers;
 }
 
 } // namespace holdfast::abi

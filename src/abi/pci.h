@@ -17,7 +17,11 @@ namespace holdfast::abi {
 /// What tells the present device at that address from those before and after it. 0: there is none.
 [[nodiscard]] std::uint64_t pci_incarnation(std::uint64_t number) noexcept;
 
-/// Does the device answer? One that was pulled out does not, though it may stay in sysfs as long as its driver is held.
-[[nodiscard]] bool pci_answers(std::uint64_t number) noexcept;
+enum class PciHealth : std::uint8_t {
+    kAnswers,
+    kSilent,  ///< pulled out: all that is read of it is ones. It may stay in sysfs as long as its driver is held
+    kUnknown, ///< its configuration space cannot be read here
+};
+[[nodiscard]] PciHealth pci_health(std::uint64_t number) noexcept;
 
 } // namespace holdfast::abi

@@ -309,8 +309,12 @@ void SubDevice::count_last(const abi::PortStats &last) {
 
 bool SubDevice::reads_as_ones() const noexcept {
     // pairs: sub-pci (SubDevice::adopt). The same thread, or one behind the mutex.
-    const std::uint64_t pci = pci_.load(std::memory_order_relaxed); // vfio asks for it while it still works
-    return pci != 0 && (pci_has_vanished() || ((flags() & kGone) != 0 && !abi::pci_answers(pci)));
+    const std::uint64_t pci = pci_.load(std::memory_order_relaxed);
+    if (pci == 0 || pci_has_vanished())
+        return pci != 0;
+    const abi::PciHealth health = abi::pci_health(pci);
+    // vfio asks for one that still works.
+    return (flags() & kGone) != 0 ? health != abi::PciHealth::kAnswers : health == abi::PciHealth::kSilent;
 }
 
 Status SubDevice::rss_key(abi::Ethdev &ethdev, std::vector<std::uint8_t> &key) {
@@ -354,7 +358,7 @@ Status SubDevice::read_stats(abi::Ethdev &ethdev) {
         return {};
     abi::PortStats now{};
     const int rc = ethdev.stats(port_, now);
-    if (pci_has_vanished()) { // nobody has told us yet, and all ones are no counters
+    if (reads_as_ones()) { // nobody has told us yet, and all ones are no counters
         lose(kGone);
         return {};
     }

@@ -154,7 +154,7 @@ class SubDevice final : public abi::PortListener {
     void count(abi::Ethdev &ethdev);
     /// Takes in what it counted, as was read of it for the last time.
     void count_last(const abi::PortStats &last);
-    /// It is a PCI device that is gone, and not only asked for: what is read of it is all ones.
+    /// It is a PCI device that is gone, and not only asked for: what is read of it is all ones. Asks the system.
     [[nodiscard]] bool reads_as_ones() const noexcept;
     /// Sets the device's own counters to zero, as far as it can; what was counted so far stays.
     Status restart_stats(abi::Ethdev &ethdev);
