@@ -8,7 +8,7 @@ import sys
 import tempfile
 
 from image import OWN, build
-from kit import CHECKOUT, Kit, VmError
+from kit import CHECKOUT, Kit
 from machine import PATIENCE, Machine, now
 
 sys.path.insert(0, os.path.join(CHECKOUT, "scripts", "demo.d"))

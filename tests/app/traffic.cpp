@@ -17,7 +17,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <string>
@@ -56,16 +55,6 @@ struct Departure {
     std::uint64_t seq;
     Ns sent;
 };
-
-std::atomic<bool> stop_wanted{false};
-
-void on_signal(int /*number*/) {
-    stop_wanted.store(true, std::memory_order_relaxed);
-}
-
-bool stopping() {
-    return stop_wanted.load(std::memory_order_relaxed);
-}
 
 struct Sink {
     std::string interface;
@@ -232,7 +221,7 @@ class Traffic {
             if (poll(&input, 1, 50) > 0) {
                 char c = 0;
                 if (read(STDIN_FILENO, &c, 1) <= 0)
-                    on_signal(0);
+                    stop();
             }
             report("counts");
         }
@@ -311,9 +300,8 @@ Place place_of(const std::string &text) {
 }
 
 std::uint64_t number_of(const std::string &text, std::uint64_t least, std::uint64_t most) {
-    char *end = nullptr;
-    const std::uint64_t value = std::strtoull(text.c_str(), &end, 10);
-    if (end == text.c_str() || *end != '\0' || value < least || value > most)
+    std::uint64_t value = 0;
+    if (!read_number(text, least, most, value))
         usage("\"" + text + "\" is not a number from " + std::to_string(least) + " to " + std::to_string(most));
     return value;
 }
@@ -353,10 +341,7 @@ Options parse(const std::vector<std::string> &arguments) {
 int main(int argc, char **argv) {
     using namespace traffic;
     const Options options = parse({argv + 1, argv + argc});
-    struct sigaction action{};
-    action.sa_handler = on_signal;
-    sigaction(SIGINT, &action, nullptr);
-    sigaction(SIGTERM, &action, nullptr);
+    stop_on_signals();
     Traffic(options).run();
     return 0;
 }

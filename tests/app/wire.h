@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What holdfast_traffic puts on the wire, and how it gets it there and back.
+// What holdfast_traffic and holdfast_frames share: what they put on the wire, how it gets there and back, how they end.
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -55,6 +57,35 @@ inline Ns now(clockid_t clock = CLOCK_MONOTONIC) {
     timespec t{};
     clock_gettime(clock, &t);
     return Ns{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+}
+
+/// Was the program told to end, by a signal or else?
+inline std::atomic<bool> stop_wanted{false}; // alone, so relaxed
+
+inline void stop() {
+    stop_wanted.store(true, std::memory_order_relaxed);
+}
+
+inline bool stopping() {
+    return stop_wanted.load(std::memory_order_relaxed);
+}
+
+/// SIGINT and SIGTERM end it in order.
+inline void stop_on_signals() {
+    struct sigaction action{};
+    action.sa_handler = [](int) { stop(); };
+    sigaction(SIGINT, &action, nullptr);
+    sigaction(SIGTERM, &action, nullptr);
+}
+
+/// False: it is no number, or out of its range.
+inline bool read_number(const std::string &text, std::uint64_t least, std::uint64_t most, std::uint64_t &out) {
+    char *end = nullptr;
+    const std::uint64_t value = std::strtoull(text.c_str(), &end, 10);
+    if (end == text.c_str() || *end != '\0' || value < least || value > most)
+        return false;
+    out = value;
+    return true;
 }
 
 [[noreturn]] inline void die(const std::string &what) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// holdfast_frames: the network that a VM of scripts/vm is plugged into. Sends numbered, time-stamped frames over qemu's
-// datagram netdevs and records where each of them comes back.
+// holdfast_frames: the network that a VM of scripts/vm.d is plugged into. Sends numbered, time-stamped frames over
+// qemu's datagram netdevs and records where each of them comes back.
 //
 //   holdfast_frames --link NAME=OWN,PEER[,PEER...] [--link ...] --to MAC --log FILE [--rate PPS]
 //
@@ -15,7 +15,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -34,12 +33,6 @@ constexpr std::size_t kSize = 128;
 constexpr Ns kReportEvery = 50 * kMilli;
 constexpr Ns kDrain = 300 * kMilli;     // what is under way when the sender ends must not count as lost
 constexpr Ns kMostBehind = 20 * kMilli; // after a longer pause the missed frames are skipped: they would test buffers
-
-volatile std::sig_atomic_t stop_wanted = 0;
-
-void on_signal(int /*number*/) {
-    stop_wanted = 1;
-}
 
 sockaddr_un address_of(const std::string &path) {
     sockaddr_un address{};
@@ -94,7 +87,7 @@ class Frames {
         std::fflush(stdout);
         const Ns interval = 1'000'000'000 / static_cast<Ns>(options_.rate);
         Ns due = now(), report_due = due;
-        while (stop_wanted == 0) {
+        while (!stopping()) {
             const Ns t = now();
             if (t >= due) {
                 due = std::max(due + interval, t - kMostBehind);
@@ -149,7 +142,7 @@ class Frames {
         std::size_t count = 0;
         for (const Link &link : options_.links)
             fds[count++] = {.fd = link.fd, .events = POLLIN, .revents = 0};
-        if (stop_wanted == 0)
+        if (!stopping())
             fds[count++] = {.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
         const Ns left = std::max<Ns>(until - now(), 0);
         const timespec patience{.tv_sec = left / 1'000'000'000, .tv_nsec = left % 1'000'000'000};
@@ -159,8 +152,8 @@ class Frames {
             if ((fds[i].revents & POLLIN) != 0)
                 receive(i);
         char c = 0;
-        if (stop_wanted == 0 && fds[count - 1].revents != 0 && read(STDIN_FILENO, &c, 1) <= 0)
-            stop_wanted = 1;
+        if (!stopping() && fds[count - 1].revents != 0 && read(STDIN_FILENO, &c, 1) <= 0)
+            stop();
     }
 
     void receive(std::size_t index) {
@@ -285,13 +278,14 @@ Options parse(const std::vector<std::string> &arguments) {
         } else if (name == "--log") {
             options.log = value;
         } else if (name == "--rate") {
-            options.rate = std::strtoull(value.c_str(), nullptr, 10);
+            if (!read_number(value, 1, 20'000, options.rate))
+                usage("\"" + value + "\" is not a number from 1 to 20000");
         } else {
             usage("\"" + name + "\" is unknown");
         }
     }
     if (arguments.size() % 2 != 0 || options.links.empty() || options.links.size() > 16 || options.log.empty() ||
-        options.to[5] == 0 || options.rate < 1 || options.rate > 20'000)
+        options.to == std::array<std::uint8_t, 6>{})
         usage("something is missing, or out of its range");
     return options;
 }
@@ -302,10 +296,7 @@ Options parse(const std::vector<std::string> &arguments) {
 int main(int argc, char **argv) {
     using namespace traffic;
     const Options options = parse({argv + 1, argv + argc});
-    struct sigaction action{};
-    action.sa_handler = on_signal;
-    sigaction(SIGINT, &action, nullptr);
-    sigaction(SIGTERM, &action, nullptr);
+    stop_on_signals();
     // It measures others, so it must not wait for its turn behind them. It sleeps most of the time.
     const sched_param first{.sched_priority = 1};
     (void)sched_setscheduler(0, SCHED_FIFO, &first);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What scripts/vm and the tests in a VM use. (Both are programs without DPDK.)
+# What scripts/vm.d and the tests in a VM use. (Both are programs without DPDK.)
 foreach(stem frames ask)
     add_executable(holdfast_${stem} vm/${stem}.cpp)
     set_target_properties(holdfast_${stem} PROPERTIES CXX_EXTENSIONS OFF)
