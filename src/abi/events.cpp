@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "abi/events.h"
 
+#include "abi/link.h"
 #include "base/ids.h"
 #include "base/result.h"
 
@@ -56,7 +57,7 @@ int on_event(std::uint16_t port, rte_eth_event_type event, void *, void *) noexc
             entry.listener.compare_exchange_strong(listener, nullptr, std::memory_order_seq_cst);
             break;
         case RTE_ETH_EVENT_INTR_LSC:
-            listener->on_link_change();
+            listener->on_link_change(load_link(rte_eth_devices[port]).link_status == RTE_ETH_LINK_UP);
             break;
         case RTE_ETH_EVENT_ERR_RECOVERING:
             listener->on_recovering();

@@ -17,8 +17,8 @@ class PortListener {
     virtual void on_removal() noexcept = 0;
     /// Somebody else releases the port (RTE_ETH_EVENT_DESTROY): its id may be another device's at once.
     virtual void on_destroy() noexcept = 0;
-    /// Its link changed (RTE_ETH_EVENT_INTR_LSC).
-    virtual void on_link_change() noexcept = 0;
+    /// Its driver says that its link changed (RTE_ETH_EVENT_INTR_LSC), and this is what it is now.
+    virtual void on_link_change(bool up) noexcept = 0;
     /// It has an error and recovers by itself (RTE_ETH_EVENT_ERR_RECOVERING); may come again before it is over.
     virtual void on_recovering() noexcept = 0;
     /// That ended well (RTE_ETH_EVENT_RECOVERY_SUCCESS), or the port is of no use any more (..._FAILED).

@@ -2,6 +2,7 @@
 #include "driver/devargs.h"
 
 #include "base/ids.h"
+#include "driver/devargs_keys.h"
 #include "driver/devargs_part.h"
 #include "port/config.h"
 #include "port/device_text.h"
@@ -9,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -32,9 +32,7 @@ std::string complain(std::string_view part, std::size_t at, std::string_view why
 
 namespace {
 
-constexpr std::uint64_t kLongestPoll = 24ULL * 60 * 60 * 1000; // a day, in ms
-constexpr std::uint64_t kLongestTimeout = 10ULL * 60 * 1000;   // 10 minutes: a probe waits for the first answer
-constexpr int kLastStream = 2;                                 // descriptors 0 to 2 are the process's standard streams
+constexpr int kLastStream = 2; // descriptors 0 to 2 are the process's standard streams
 
 /// How far the item that begins a text reaches, and where its first parenthesis is closed.
 struct Extent {
@@ -195,27 +193,6 @@ Error read_mac(const Part &item, const Part &value, Config &config) {
     return {};
 }
 
-/// A key whose value is a number of milliseconds.
-struct Duration {
-    std::string_view key; ///< with its "="
-    std::uint64_t most;
-    std::chrono::milliseconds Config::*where;
-    bool given = false;
-};
-
-Error read_duration(const Part &item, Duration &which, Config &config) {
-    const Part value = item.from(which.key.size());
-    if (std::exchange(which.given, true))
-        return complain(item, std::string(which.key) + " is given twice");
-    std::uint64_t ms = 0;
-    const char *end = value.text.data() + value.text.size();
-    const auto [stop, ec] = std::from_chars(value.text.data(), end, ms);
-    if (ec != std::errc{} || stop != end || ms == 0 || ms > which.most)
-        return complain(value, std::string(which.key) + " takes milliseconds, from 1 to " + std::to_string(which.most));
-    config.*which.where = std::chrono::milliseconds(ms);
-    return {};
-}
-
 /// Reads one port's devargs, item by item.
 class Parser {
   public:
@@ -260,16 +237,13 @@ class Parser {
         constexpr std::string_view kMac = "mac=";
         if (item.text.starts_with(kMac))
             return read_mac(item, item.from(kMac.size()), config_);
-        for (Duration &d : durations_)
-            if (item.text.starts_with(d.key))
-                return read_duration(item, d, config_);
-        return complain(
-            item, "is none of dev(...), udev(...), exec(...), fd(...), mac=..., hotplug_poll=..., exec_timeout=...");
+        if (Error error; keys_.read(item, config_, error))
+            return error;
+        return complain(item, "is none of dev(...), udev(...), exec(...), fd(...), mac=... nor another key of a port");
     }
 
     Config config_;
-    std::array<Duration, 2> durations_{{{"hotplug_poll=", kLongestPoll, &Config::hotplug_poll},
-                                        {"exec_timeout=", kLongestTimeout, &Config::exec_timeout}}};
+    PlainKeys keys_;
 };
 
 } // namespace

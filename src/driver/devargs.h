@@ -13,7 +13,7 @@ namespace holdfast {
 /// Reads the devargs of a virtual port, with the meaning that they have for net_failsafe:
 ///
 ///     item[,item...]   item: dev(DEVARGS) | exec(COMMAND) | fd(NUMBER[,force]) | mac=XX:XX:XX:XX:XX:XX |
-///                            hotplug_poll=MILLISECONDS | exec_timeout=MILLISECONDS
+///                            hotplug_poll=MILLISECONDS | exec_timeout=MILLISECONDS | a key of base/policy.h
 ///
 /// in any order. The first three make one sub-device each: at least one and at most kMaxSubDevices; no device and no
 /// descriptor twice; never a Holdfast port.

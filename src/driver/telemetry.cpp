@@ -120,6 +120,8 @@ rte_tel_data *describe(const VirtualPort::SubInfo &sub, std::size_t index) {
     rte_tel_data_add_dict_int(out, "active", sub.active ? 1 : 0);
     rte_tel_data_add_dict_int(out, "port_id", sub.port.valid() ? sub.port.raw() : -1);
     add_text(out, "reason", sub.reason);
+    add_text(out, "link", sub.link);
+    rte_tel_data_add_dict_uint(out, "link_failures", sub.link_failures);
     rte_tel_data_add_dict_uint(out, "plugins", sub.plugins);
     rte_tel_data_add_dict_uint(out, "removals", sub.removals);
     rte_tel_data_add_dict_uint(out, "rx_packets", sub.stats.ipackets);

@@ -81,7 +81,10 @@ void EventLoop::hear_of_netdevs() {
             if (const std::unique_ptr<Device> device = udev_.interface(name.data()))
                 changed(*device);
     };
-    if (netdevs_.read(gone, renumbered) == NetdevWatch::Heard::kMissed)
+    const auto carrier = [this](unsigned index, bool up) {
+        each(registry_, [index, up](VirtualPort &port) { port.carrier(index, up); });
+    };
+    if (netdevs_.read(gone, renumbered, carrier) == NetdevWatch::Heard::kMissed)
         look_at_all();
 }
 

@@ -14,6 +14,7 @@
 
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
+#include <net/if.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -74,7 +75,8 @@ bool NetdevWatch::open() noexcept {
 }
 
 NetdevWatch::Heard NetdevWatch::read(const std::function<void(unsigned)> &gone,
-                                     const std::function<void(unsigned)> &renumbered) {
+                                     const std::function<void(unsigned)> &renumbered,
+                                     const std::function<void(unsigned, bool)> &carrier) {
     Heard heard = Heard::kAll;
     alignas(nlmsghdr) std::array<std::byte, 32768> buffer;
     for (;;) {
@@ -107,14 +109,17 @@ NetdevWatch::Heard NetdevWatch::read(const std::function<void(unsigned)> &gone,
                         return;
                     const auto index = static_cast<unsigned>(link.ifi_index);
                     if (header.nlmsg_type == RTM_DELLINK) {
-                        macs_.erase(index);
+                        known_.erase(index);
                         gone(index);
-                    } else if (header.nlmsg_type == RTM_NEWLINK && renumbered) {
+                    } else if (header.nlmsg_type == RTM_NEWLINK) {
+                        Known &known = known_[index];
                         std::string mac = mac_in(body.subspan(NLMSG_ALIGN(sizeof(ifinfomsg))));
-                        if (std::string &known = macs_[index]; known != mac) {
-                            known = std::move(mac);
+                        if (std::exchange(known.mac, mac) != mac && renumbered)
                             renumbered(index);
-                        }
+                        constexpr unsigned kCarries = IFF_UP | IFF_RUNNING;
+                        const bool now = (link.ifi_flags & kCarries) == kCarries;
+                        if (std::exchange(known.carrier, now) != now && carrier)
+                            carrier(index, now);
                     }
                 });
     }

@@ -3,13 +3,14 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 
 namespace holdfast {
 
 /// Hears from the kernel when network interfaces of this network namespace disappear: ethdev calls on a port over such
-/// an interface go on to answer "fine"; and when they get another MAC address, of which there is no device event. One
-/// thread.
+/// an interface go on to answer "fine"; when they get another MAC address, of which there is no device event; and of
+/// their carrier. One thread.
 class NetdevWatch {
   public:
     NetdevWatch() = default;
@@ -23,14 +24,20 @@ class NetdevWatch {
     [[nodiscard]] int fd() const noexcept { return fd_; }
 
     enum class Heard { kAll, kMissed };
-    /// Reads all waiting messages. Calls `gone` with the index of each interface that disappeared, and `renumbered` for
-    /// each whose MAC address is another one than before, or was not known. kMissed: the kernel dropped some, so look
-    /// at everything. Messages that are not the kernel's, or malformed, are ignored.
-    Heard read(const std::function<void(unsigned)> &gone, const std::function<void(unsigned)> &renumbered = {});
+    /// Reads all waiting messages. Calls `gone` with the index of each interface that disappeared, `renumbered` for
+    /// each whose MAC address is another one than before, or was not known, and `carrier` for each whose carrier came
+    /// or went, or was not known. kMissed: the kernel dropped some, so look at everything. Messages that are not the
+    /// kernel's, or malformed, are ignored.
+    Heard read(const std::function<void(unsigned)> &gone, const std::function<void(unsigned)> &renumbered = {},
+               const std::function<void(unsigned, bool)> &carrier = {});
 
   private:
     int fd_ = -1;
-    std::map<unsigned, std::string> macs_;
+    struct Known {
+        std::string mac;
+        std::optional<bool> carrier;
+    };
+    std::map<unsigned, Known> known_;
 };
 
 } // namespace holdfast

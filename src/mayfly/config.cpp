@@ -132,6 +132,7 @@ constexpr Key kKeys[] = {
     {"flows", number<&Config::flows, 0, kMostFlows>},
     {"ports", number<&Config::ports, 1, kMostPorts>},
     {"probe_delay", number<&Config::probe_delay_ms, 0, 60'000>},
+    {"speed", number<&Config::speed, 1, 800'000>},
     {"rate", number<&Config::rate, 0, 1'000'000'000>},
     {"mac", read_mac},
     {"queues", number<&Config::queues, 1, kMostQueues>},

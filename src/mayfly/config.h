@@ -43,6 +43,7 @@ struct Config {
     std::uint8_t ports = 1;           ///< ethdev ports of the one device
     std::uint32_t probe_delay_ms = 0; ///< how long a probe takes
 
+    std::uint32_t speed = 10000; ///< of its link, in Mbit/s
     std::uint16_t queues = 16;
     std::uint16_t max_mtu = 9600;
     std::uint32_t max_macs = 64;          ///< what it says it has, the default address included
@@ -80,7 +81,7 @@ struct Config {
 /// Every key with its values, for `dpdk-pmdinfo.py`.
 #define MAYFLY_PARAMS                                                                                                  \
     "mode=sink|generate|loop|pair peer=<name> size=<int> rate=<int> flows=<int> ports=<1..8> mac=<mac> "               \
-    "probe_delay=<ms> queues=<1..64> max_mtu=<int> "                                                                   \
+    "probe_delay=<ms> speed=<Mbit/s> queues=<1..64> max_mtu=<int> "                                                    \
     "max_macs=<int> macs=<int> mc_macs=<int> vlans=<int> min_desc=<int> max_desc=<int> desc_align=<int> "              \
     "reta_size=<int> hash_key_size=<int> "                                                                             \
     "rx_offloads=<mask> tx_offloads=<mask> lsc=0|1 rmv=0|1 live_mac=0|1 runtime_queues=0|1 dead_tx=drop|refuse "       \

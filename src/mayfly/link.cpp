@@ -8,10 +8,14 @@
 namespace holdfast::mayfly {
 
 int publish_link(rte_eth_dev &port, Device &device) noexcept {
-    const bool wanted = device.settings([](const Settings &s) { return s.started && s.link_wanted; });
+    std::uint32_t speed = 0;
+    const bool wanted = device.settings([&speed](const Settings &s) {
+        speed = s.speed;
+        return s.started && s.link_wanted;
+    });
     const bool plugged = device.presence() != Device::Presence::kUnplugged;
     rte_eth_link link = {};
-    link.link_speed = RTE_ETH_SPEED_NUM_10G;
+    link.link_speed = speed;
     link.link_duplex = RTE_ETH_LINK_FULL_DUPLEX;
     link.link_autoneg = RTE_ETH_LINK_AUTONEG;
     link.link_status = wanted && plugged && device.carrier() ? RTE_ETH_LINK_UP : RTE_ETH_LINK_DOWN;

@@ -32,7 +32,7 @@ Status Port::info(rte_eth_dev_info *info) {
     info->hash_key_size = config_.hash_key_size;
     info->flow_type_rss_offloads = config_.rss ? RTE_ETH_RSS_PROTO_MASK : 0;
     info->rss_algo_capa |= RTE_ETH_HASH_ALGO_CAPA_MASK(TOEPLITZ);
-    info->speed_capa = RTE_ETH_LINK_SPEED_10G;
+    info->speed_capa = rte_eth_speed_bitflag(config_.speed, RTE_ETH_LINK_FULL_DUPLEX);
     info->err_handle_mode = RTE_ETH_ERROR_HANDLE_MODE_PROACTIVE;
     if (config_.runtime_queues)
         info->dev_capa = RTE_ETH_DEV_CAPA_RUNTIME_RX_QUEUE_SETUP | RTE_ETH_DEV_CAPA_RUNTIME_TX_QUEUE_SETUP;

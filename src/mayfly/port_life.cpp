@@ -22,6 +22,7 @@ Port::Port(Device &device, Device *peer, const Config &config, rte_eth_dev &dev,
 Settings Port::initial() const {
     Settings settings;
     settings.mac = factory_mac_;
+    settings.speed = config_.speed;
     settings.reta.resize(config_.reta_size);
     settings.rss_key = default_rss_key(config_.hash_key_size);
     return settings;

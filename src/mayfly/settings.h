@@ -20,6 +20,7 @@ struct Settings {
     bool link_wanted = true;
     bool intr_lsc = true; ///< intr_conf of the port; a port that nobody configured yet gets its events
     bool intr_rmv = true;
+    std::uint32_t speed = 10000; ///< of its link, in Mbit/s; not told, but what it was made with
     std::uint16_t mtu = 1500;
     std::uint16_t rx_queues = 0;
     std::uint16_t tx_queues = 0;

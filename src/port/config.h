@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include "base/policy.h"
+
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -66,6 +68,7 @@ struct Config {
     std::optional<std::array<std::uint8_t, 6>> mac; ///< the port's MAC; else that of its first sub-device
     std::chrono::milliseconds hotplug_poll{2000};   ///< how often absent sub-devices are looked for
     std::chrono::milliseconds exec_timeout{10000};  ///< how long a command may run
+    Policy policy;                                  ///< how sub-devices are chosen and used
     bool operator==(const Config &) const = default;
 };
 

@@ -20,6 +20,12 @@ void VirtualPort::netdev_gone(unsigned index) noexcept {
             sub->lose(SubDevice::kGone);
 }
 
+void VirtualPort::carrier(unsigned index, bool up) noexcept {
+    for (const std::unique_ptr<SubDevice> &sub : subs_)
+        if (index != 0 && sub->netdev() == index)
+            sub->on_carrier(up);
+}
+
 void VirtualPort::pci_gone(std::string_view address) noexcept {
     for (const std::unique_ptr<SubDevice> &sub : subs_)
         if (sub->is_pci(address))

@@ -27,6 +27,17 @@
 
 namespace holdfast {
 
+namespace {
+
+const char *link_of(const Selection::View &view, const SubDevice &sub) noexcept {
+    if (sub.state() != State::kStarted || !sub.usable())
+        return "";
+    const unsigned bit = 1U << sub.index().raw();
+    return (view.down & bit) != 0 ? "down" : (view.shaky & bit) != 0 ? "shaky" : "up";
+}
+
+} // namespace
+
 void VirtualPort::promise(const Locked &, rte_eth_dev_info &info) const {
     std::vector<const rte_eth_dev_info *> subs;
     each_present([&](const SubDevice &sub) { subs.push_back(&sub.info()); });
@@ -125,7 +136,10 @@ PortCounts VirtualPort::count_port(const Locked &) const {
 
 std::span<const SubCounts> VirtualPort::count_subs(const Locked &, std::array<SubCounts, kMaxSubDevices> &out) const {
     for (const std::unique_ptr<SubDevice> &sub : subs_)
-        out[sub->index().raw()] = {.stats = sub->counted(), .plugins = sub->plugins, .removals = sub->removals};
+        out[sub->index().raw()] = {.stats = sub->counted(),
+                                   .plugins = sub->plugins,
+                                   .removals = sub->removals,
+                                   .link_failures = sub->link().failures()};
     return {out.data(), subs_.size()};
 }
 
@@ -154,6 +168,8 @@ VirtualPort::Info VirtualPort::describe() {
                              .source = sub->source() != nullptr ? sub->source()->name() : std::string(),
                              .state = to_string(sub->state()),
                              .reason = sub->present() && !sub->usable() ? "has an error in itself" : sub->reason,
+                             .link = link_of(view, *sub),
+                             .link_failures = sub->link().failures(),
                              .wanted = !sub->removed_by_hand,
                              .active = view.active == sub->index(),
                              .joined = sub->announced,

@@ -3,7 +3,10 @@
 
 #include "abi/log.h"
 #include "base/ids.h"
+#include "base/link_filter.h"
 #include "base/mutex.h"
+#include "base/policy.h"
+#include "base/selection.h"
 #include "base/state.h"
 #include "port/sub_device.h"
 #include "port/virtual_port.h"
@@ -11,14 +14,19 @@
 #include <ethdev_driver.h>
 #include <rte_ethdev.h>
 
+#include <algorithm>
+#include <bit>
 #include <chrono>
+#include <cstdint>
+#include <memory>
 #include <mutex>
 #include <utility>
 
 namespace holdfast {
 namespace {
 
-/// A sub-device without link events is asked this often, when the application wants events.
+/// How often a change of the active one's link is looked for of which nobody tells, when the application wants events:
+/// of its speed, for one.
 constexpr std::chrono::milliseconds kLinkPoll{100};
 /// When to come again to a port whose mutex is held: by an operation that may take long.
 constexpr std::chrono::milliseconds kBusy{5};
@@ -38,6 +46,72 @@ void VirtualPort::note_switch(const Locked &) {
         HOLDFAST_LOG(WARNING, "%s: no sub-device can carry traffic", name());
     }
     last_active_ = active;
+}
+
+void VirtualPort::say_link(const Locked &, SubDevice &sub) const {
+    if (!sub.take_link_change())
+        return;
+    const LinkFilter &link = sub.link();
+    if (link.verdict() == LinkFilter::Verdict::kDown)
+        HOLDFAST_LOG(NOTICE, "%s: the link of %s is down", name(), sub.name());
+    else if (link.verdict() == LinkFilter::Verdict::kGood)
+        HOLDFAST_LOG(NOTICE, "%s: the link of %s is up", name(), sub.name());
+    else
+        HOLDFAST_LOG(INFO, "%s: the link of %s is up; it has to stay so for %lld ms", name(), sub.name(),
+                     static_cast<long long>(std::max(config_.policy.up_delay, link.held_down()).count()));
+}
+
+Clock::time_point VirtualPort::look_at_links(const Locked &held, Clock::time_point now) {
+    auto next = Clock::time_point::max();
+    if (wanted_ != State::kStarted)
+        return next;
+    for (const std::unique_ptr<SubDevice> &sub : subs_) {
+        next = std::min(next, sub->look_at_link(ethdev_, now, config_.policy.lsc_poll));
+        say_link(held, *sub);
+    }
+    return next;
+}
+
+bool VirtualPort::is_faster(const Locked &, SubDevice &one, SubDevice &other) {
+    rte_eth_link a{};
+    rte_eth_link b{};
+    if (one.judge(ethdev_, ethdev_.link(one.port(), a)) != Outcome::kDone ||
+        other.judge(ethdev_, ethdev_.link(other.port(), b)) != Outcome::kDone)
+        return false;
+    const auto speed = [](const rte_eth_link &link) {
+        return link.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN ? RTE_ETH_SPEED_NUM_NONE : link.link_speed;
+    };
+    return speed(a) != speed(b) ? speed(a) > speed(b) : a.link_duplex > b.link_duplex;
+}
+
+SubIndex VirtualPort::best(const Locked &held, const Selection::View &view) {
+    constexpr SubIndex kPreferred{0};
+    if (view.hold != Hold::kFree || !view.active.valid() || view.carriers() == 0)
+        return view.active;
+    // Also while one that is not trusted has the traffic, for want of a better one, and there is a better one by now.
+    const bool preferred_can = view.carries(kPreferred);
+    if (!view.carries(view.active))
+        return preferred_can ? kPreferred : SubIndex{static_cast<std::uint8_t>(std::countr_zero(view.carriers()))};
+    if (view.active == kPreferred || !preferred_can || config_.policy.reselect == Reselect::kFailure)
+        return view.active;
+    if (config_.policy.reselect == Reselect::kBetter &&
+        !is_faster(held, *subs_[kPreferred.raw()], *subs_[view.active.raw()]))
+        return view.active;
+    return kPreferred;
+}
+
+void VirtualPort::choose(const Locked &held) {
+    const Selection::View view = selection_.view();
+    if (const SubIndex to = best(held, view); to != view.active)
+        selection_.choose(to, view.active, Hold::kFree);
+}
+
+Clock::time_point VirtualPort::settle(const Locked &held, Clock::time_point now) {
+    const Clock::time_point next = look_at_links(held, now);
+    choose(held);
+    note_switch(held);
+    settle_link(held);
+    return next;
 }
 
 void VirtualPort::settle_link(const Locked &) {
@@ -71,12 +145,11 @@ Clock::time_point VirtualPort::refresh_link(Clock::time_point now) {
         const Locked held(mutex_, std::adopt_lock);
         if (closing_)
             return next;
-        note_switch(held);
-        settle_link(held);
+        next = settle(held, now);
         news = link_is_news(held);
         answer_secondaries(held);
         if (wanted_ == State::kStarted && configuration_.conf.intr_conf.lsc != 0)
-            next = now + kLinkPoll;
+            next = std::min(next, now + kLinkPoll);
     }
     if (news) // the application is called without a lock of ours: it calls back into us
         (void)rte_eth_dev_callback_process(&dev_, RTE_ETH_EVENT_INTR_LSC, nullptr);
@@ -85,7 +158,7 @@ Clock::time_point VirtualPort::refresh_link(Clock::time_point now) {
 
 int VirtualPort::link_update(int) {
     const Locked held(mutex_);
-    settle_link(held);
+    (void)settle(held, Clock::now());
     return 0;
 }
 

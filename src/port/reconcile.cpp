@@ -254,8 +254,7 @@ Clock::time_point VirtualPort::reconcile(Clock::time_point now, abi::Wait wait) 
         const Locked held(mutex_);
         if (!closing_) {
             raise(held, now);
-            note_switch(held);
-            settle_link(held);
+            (void)settle(held, Clock::now()); // devices took their time; the event loop comes again for links by itself
             tell_secondaries(held);
             answer_secondaries(held);
             next = std::min(next_visit(held, now), check_fast_path(held, now));

@@ -154,6 +154,7 @@ Status VirtualPort::start_sub(const Locked &held, SubDevice &sub) {
     if (Clock::now() < sub.hold_until && !sub.link_is_ready())
         return {};
     sub.joined();
+    sub.begin_link(ethdev_, Clock::now(), sub.hold_until == Clock::time_point{});
     sub.open();
     return {};
 }

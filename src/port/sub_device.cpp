@@ -30,9 +30,6 @@
 #include <vector>
 
 #include <net/if.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 namespace holdfast {
 namespace {
@@ -44,10 +41,10 @@ constexpr std::chrono::seconds kLongestBackOff{60};
 } // namespace
 
 SubDevice::SubDevice(SubIndex index, std::string devargs, Selection &selection, Host &host,
-                     std::unique_ptr<DeviceSource> source, Keeper *keeper)
+                     std::unique_ptr<DeviceSource> source, Keeper *keeper, LinkRules link)
     : index_(index), source_(std::move(source)), devargs_(std::move(devargs)),
       name_(source_ != nullptr ? source_->name() : std::string(device_name(devargs_))), selection_(selection),
-      host_(host), keeper_(keeper) {}
+      host_(host), keeper_(keeper), link_rules_(link), link_(link.delays) {}
 
 void SubDevice::be(std::string devargs) {
     devargs_ = std::move(devargs);
@@ -125,20 +122,6 @@ bool SubDevice::pci_has_vanished() const noexcept {
     return pci != 0 && abi::pci_incarnation(pci) != pci_folder_.load(std::memory_order_relaxed);
 }
 
-bool SubDevice::link_is_ready() noexcept {
-    const unsigned index = netdev();
-    ifreq request{};
-    if (index == 0 || ::if_indextoname(index, request.ifr_name) == nullptr)
-        return true;
-    const int fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    const bool known = fd >= 0 && ::ioctl(fd, SIOCGIFFLAGS, &request) == 0;
-    if (fd >= 0)
-        ::close(fd);
-    const bool up = (request.ifr_flags & IFF_UP) != 0;
-    // Up comes first, and then the queues are made ready: that it is up counts at the second look.
-    return !known || (request.ifr_flags & IFF_RUNNING) != 0 || (up && std::exchange(seen_up_, up));
-}
-
 void SubDevice::give_news() noexcept {
     // pairs: sub-news (SubDevice::take_news). Before the host is woken, which then sees it.
     news_.store(true, std::memory_order_release);
@@ -198,6 +181,9 @@ Status SubDevice::adopt(abi::Ethdev &ethdev, PortId port, bool used) {
     said_trouble = false;
     // pairs: sub-netdev (SubDevice::netdev).
     netdev_.store(info.if_index, std::memory_order_relaxed);
+    link_events_ = info.dev_flags != nullptr && (*info.dev_flags & RTE_ETH_DEV_INTR_LSC) != 0;
+    // pairs: sub-kernel-link (SubDevice::on_carrier). A bool by itself, like the netdev's number.
+    kernel_link_.store(!link_events_ && info.if_index != 0, std::memory_order_relaxed);
     const std::uint64_t pci = abi::pci_number(info.device);
     pci_folder_.store(abi::pci_incarnation(pci), std::memory_order_relaxed);
     // pairs: sub-pci (SubDevice::is_pci, SubDevice::has_vanished).

@@ -5,6 +5,7 @@
 #include "abi/events.h"
 #include "base/guard.h"
 #include "base/ids.h"
+#include "base/link_filter.h"
 #include "base/result.h"
 #include "base/selection.h"
 #include "base/state.h"
@@ -23,6 +24,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace holdfast {
@@ -37,6 +39,12 @@ enum class Outcome : std::uint8_t {
     kRefused,  ///< it is there and said no
 };
 
+/// What a sub-device's link is good for.
+struct LinkRules {
+    bool counts = true; ///< without it, it gets no traffic
+    LinkDelays delays{};
+};
+
 /// One sub-device of a virtual port. The object lives as long as the port; the device behind it comes and goes.
 ///
 /// The event side (`on_...`, `lose`, `lost`) is for any thread and takes no lock. All else belongs under the port's
@@ -45,7 +53,7 @@ class SubDevice final : public abi::PortListener {
   public:
     /// With a source its devargs are what that says, so none are given.
     SubDevice(SubIndex index, std::string devargs, Selection &selection, Host &host,
-              std::unique_ptr<DeviceSource> source = nullptr, Keeper *keeper = nullptr);
+              std::unique_ptr<DeviceSource> source = nullptr, Keeper *keeper = nullptr, LinkRules link = {});
     virtual ~SubDevice() = default;
     SubDevice(const SubDevice &) = delete;
     SubDevice &operator=(const SubDevice &) = delete;
@@ -53,7 +61,7 @@ class SubDevice final : public abi::PortListener {
     // ---- events, any thread
     void on_removal() noexcept override { lose(kGone); }
     void on_destroy() noexcept override { lose(kGone | kReleased); }
-    void on_link_change() noexcept override { host_.wake(); }
+    void on_link_change(bool up) noexcept override;
     void on_recovering() noexcept override;
     void on_recovered() noexcept override;
     void on_recovery_failed() noexcept override { lose(kGone); }
@@ -64,6 +72,9 @@ class SubDevice final : public abi::PortListener {
     static constexpr std::uint8_t kGone = 1;      ///< the device has gone or is about to
     static constexpr std::uint8_t kReleased = 2;  ///< its port id is not ours any more: never to be touched again
     static constexpr std::uint8_t kDetaching = 4; ///< somebody else takes it off the bus: not to be touched meanwhile
+
+    /// The kernel says of the interface behind it that its carrier is there, or not. The driver's own word goes first.
+    void on_carrier(bool up) noexcept;
 
     /// Takes it out of the traffic at once: the gate closes and `active` moves. The host thread does the rest.
     void lose(std::uint8_t how) noexcept;
@@ -95,6 +106,16 @@ class SubDevice final : public abi::PortListener {
     void shut() noexcept;
     [[nodiscard]] Door &door() noexcept { return door_; }
     [[nodiscard]] SubIndex index() const noexcept { return index_; }
+
+    // ---- link, control side: sub_link.cpp
+    /// Asks for its link, as far as that counts, and notes in the selection what is to be made of it. Says when time
+    /// alone may change that, or its link has to be looked at again, at the latest.
+    Clock::time_point look_at_link(abi::Ethdev &ethdev, Clock::time_point now, std::chrono::milliseconds poll);
+    /// The same for one that starts, before its gate opens. `trusted`: without delays.
+    void begin_link(abi::Ethdev &ethdev, Clock::time_point now, bool trusted);
+    [[nodiscard]] const LinkFilter &link() const noexcept { return link_; }
+    /// Did the last look change the verdict? Asked once.
+    [[nodiscard]] bool take_link_change() noexcept { return std::exchange(link_changed_, false); }
 
     // ---- life
     /// A port that is ours from now on. Reads what it is and has. `used`: see abi::Probed.
@@ -159,7 +180,10 @@ class SubDevice final : public abi::PortListener {
     /// Sets the device's own counters to zero, as far as it can; what was counted so far stays.
     Status restart_stats(abi::Ethdev &ethdev);
     /// Counts from zero.
-    void clear_stats() noexcept { counters_.reset(); }
+    void clear_stats() noexcept {
+        counters_.reset();
+        link_.forget_failures();
+    }
     [[nodiscard]] const abi::PortStats &counted() const noexcept { return counters_.total(); }
 
     // ---- for the reconciler
@@ -193,6 +217,9 @@ class SubDevice final : public abi::PortListener {
   private:
     [[nodiscard]] std::uint8_t flags() const noexcept;
     void inherit(const abi::Ethdev::Leftovers &from);
+    /// Is its link up, as far as anybody can tell?
+    [[nodiscard]] bool has_link(abi::Ethdev &ethdev);
+    void heed(LinkFilter::Verdict verdict) noexcept;
     void take_in(const abi::PortStats &now);
 
     const SubIndex index_;
@@ -209,6 +236,13 @@ class SubDevice final : public abi::PortListener {
     std::atomic<std::uint64_t> pci_folder_{0}; ///< what tells its folder in sysfs from that of the next one there
     std::atomic<bool> news_{false};
     bool seen_up_ = false; ///< link_is_ready()'s
+    const LinkRules link_rules_;
+    LinkFilter link_;
+    bool link_changed_ = false;
+    bool link_events_ = false;                ///< its driver tells of its link
+    std::atomic<bool> kernel_link_{false};    ///< the kernel's word on its interface is the best there is
+    std::atomic<std::uint32_t> link_dips_{0}; ///< how often an event said that its link is down
+    std::uint32_t seen_dips_ = 0;
     Trouble trouble_;
 
     State state_ = State::kAbsent;

@@ -6,7 +6,9 @@
 #include "abi/log.h"
 #include "base/ids.h"
 #include "base/mutex.h"
+#include "base/policy.h"
 #include "base/result.h"
+#include "base/selection.h"
 #include "base/state.h"
 #include "port/capabilities.h"
 #include "port/config.h"
@@ -55,11 +57,13 @@ VirtualPort::VirtualPort(rte_eth_dev &dev, Config config, abi::Ethdev &ethdev, a
                          std::vector<std::unique_ptr<DeviceSource>> sources)
     : dev_(dev), name_(dev.data->name), id_(dev.data->port_id), config_(std::move(config)), ethdev_(ethdev), bus_(bus),
       host_(host), shared_(static_cast<SharedPort *>(dev.data->dev_private)), snapshot_(std::make_unique<Snapshot>()) {
+    const LinkRules links{.counts = config_.policy.switch_on == SwitchOn::kLink,
+                          .delays = {.down_delay = config_.policy.down_delay, .up_delay = config_.policy.up_delay}};
     std::vector<Door *> doors;
     for (std::uint8_t i = 0; i < config_.devices.size(); i++) {
         const auto *fixed = std::get_if<FixedDevice>(&config_.devices[i]);
         subs_.push_back(std::make_unique<SubDevice>(SubIndex{i}, fixed != nullptr ? fixed->devargs : std::string(),
-                                                    selection_, host_, std::move(sources.at(i)), this));
+                                                    selection_, host_, std::move(sources.at(i)), this, links));
         doors.push_back(&subs_.back()->door());
     }
     queues_ = std::make_unique<Queues>(selection_, doors);
@@ -238,8 +242,7 @@ Status VirtualPort::start() {
     for (std::uint16_t q = 0; q < configuration_.tx_queues; q++)
         dev_.data->tx_queue_state[q] =
             queues_->tx(QueueId{q}).run ? RTE_ETH_QUEUE_STATE_STARTED : RTE_ETH_QUEUE_STATE_STOPPED;
-    note_switch(held);
-    settle_link(held); // valid from the first moment
+    (void)settle(held, Clock::now()); // valid from the first moment
     announced_ = abi::load_link(dev_);
     publish(held);
     host_.wake();
@@ -325,8 +328,14 @@ Status VirtualPort::make_active(SubIndex sub) {
     const Locked held(mutex_);
     if (sub.raw() >= subs_.size())
         return {-EINVAL, "find that sub-device"};
-    if (!selection_.pin(sub))
-        return {-EAGAIN, "switch to a sub-device that carries no traffic"};
+    // Its active one may be lost at this moment: then that is one more reason to switch.
+    for (;;) {
+        const Selection::View view = selection_.view();
+        if ((view.usable & ~view.down & 1U << sub.raw()) == 0)
+            return {-EAGAIN, "switch to a sub-device that can carry no traffic"};
+        if (selection_.choose(sub, view.active, Hold::kHeld))
+            break;
+    }
     note_switch(held);
     host_.wake();
     return {};

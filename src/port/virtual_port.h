@@ -77,7 +77,9 @@ class VirtualPort final : public Keeper {
     Clock::time_point refresh_link(Clock::time_point now);
     /// A netdev disappeared: loses the sub-device over it, if any. Lock-free.
     void netdev_gone(unsigned index) noexcept;
-    /// A PCI device disappeared, or lost its driver: the same.
+    /// The carrier of a netdev came or went. Lock-free.
+    void carrier(unsigned index, bool up) noexcept;
+    /// A PCI device disappeared, or lost its driver: as netdev_gone().
     void pci_gone(std::string_view address) noexcept;
     /// Is this interface, or this PCI device, one of its sub-devices? Lock-free.
     [[nodiscard]] bool uses(unsigned netdev, std::string_view pci) const noexcept;
@@ -96,6 +98,8 @@ class VirtualPort final : public Keeper {
     Status plug_by_hand(SubIndex sub);
     struct SubInfo {
         std::string devargs, source, state, reason; ///< source: empty if it is always this device
+        std::string link;                           ///< "up", "shaky", "down"; empty if it does not run
+        std::uint64_t link_failures = 0;
         bool wanted = false, active = false, joined = false;
         PortId port{};
         std::uint64_t removals = 0, plugins = 0;
@@ -242,6 +246,16 @@ class VirtualPort final : public Keeper {
 
     // ---- link: link.cpp
     void note_switch(const Locked &) HOLDFAST_TSA(requires_capability(mutex_));
+    void say_link(const Locked &, SubDevice &sub) const HOLDFAST_TSA(requires_capability(mutex_));
+    Clock::time_point look_at_links(const Locked &, Clock::time_point now) HOLDFAST_TSA(requires_capability(mutex_));
+    [[nodiscard]] bool is_faster(const Locked &, SubDevice &one, SubDevice &other)
+        HOLDFAST_TSA(requires_capability(mutex_));
+    /// Which one is to be active, by the policies.
+    [[nodiscard]] SubIndex best(const Locked &, const Selection::View &view) HOLDFAST_TSA(requires_capability(mutex_));
+    /// Makes it so. What is lost has been dealt with already, by the event that told.
+    void choose(const Locked &) HOLDFAST_TSA(requires_capability(mutex_));
+    /// Looks at all links, chooses, and makes the port's link what it is. Says when to come again at the latest.
+    Clock::time_point settle(const Locked &, Clock::time_point now) HOLDFAST_TSA(requires_capability(mutex_));
     /// Makes the port's link what the active sub-device's is.
     void settle_link(const Locked &) HOLDFAST_TSA(requires_capability(mutex_));
     /// Is the link another one than the application was last told of? It is told now.

@@ -16,7 +16,7 @@ struct PerSub {
     const char *name;
     std::uint64_t (*value)(const SubCounts &);
 };
-constexpr std::array<PerSub, 8> kPerSub{{
+constexpr std::array<PerSub, 9> kPerSub{{
     {"rx_packets", [](const SubCounts &s) { return s.stats.ipackets; }},
     {"tx_packets", [](const SubCounts &s) { return s.stats.opackets; }},
     {"rx_bytes", [](const SubCounts &s) { return s.stats.ibytes; }},
@@ -25,6 +25,7 @@ constexpr std::array<PerSub, 8> kPerSub{{
     {"tx_errors", [](const SubCounts &s) { return s.stats.oerrors; }},
     {"plugins", [](const SubCounts &s) { return s.plugins; }},
     {"removals", [](const SubCounts &s) { return s.removals; }},
+    {"link_failures", [](const SubCounts &s) { return s.link_failures; }},
 }};
 
 struct PerPort {

@@ -16,6 +16,7 @@ struct SubCounts {
     abi::PortStats stats{};
     std::uint64_t plugins = 0;
     std::uint64_t removals = 0;
+    std::uint64_t link_failures = 0;
 };
 
 /// What the port itself does.

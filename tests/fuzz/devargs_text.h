@@ -25,10 +25,26 @@ inline std::string to_text(const UdevSource &source) {
     return source.devargs.empty() ? out : out + ";devargs=" + source.devargs;
 }
 
+/// How a port chooses and uses its sub-devices, as devargs.
+inline std::string to_text(const Policy &policy) {
+    const auto word = [](auto value, auto... words) {
+        return std::array{words...}.at(static_cast<std::size_t>(value));
+    };
+    return std::string("switch_on=") + word(policy.switch_on, "link", "removal") +
+           ",reselect=" + word(policy.reselect, "always", "better", "failure") +
+           ",lsc_poll=" + std::to_string(policy.lsc_poll.count()) +
+           ",down_delay=" + std::to_string(policy.down_delay.count()) +
+           ",up_delay=" + std::to_string(policy.up_delay.count()) + ",announce=" + std::to_string(policy.announce) +
+           ",announce_vlans=" + word(policy.announce_vlans, "no", "yes") + ",rx=" + word(policy.rx, "all", "active") +
+           ",tx=" + word(policy.tx, "active", "balance", "round-robin", "broadcast") +
+           ",xmit_policy=" + word(policy.xmit, "l2", "l23", "l34") +
+           ",no_active=" + word(policy.no_active, "hold", "drop");
+}
+
 /// Writes a configuration as devargs that mean the same.
 inline std::string to_devargs(const Config &config) {
     std::string out = "hotplug_poll=" + std::to_string(config.hotplug_poll.count()) +
-                      ",exec_timeout=" + std::to_string(config.exec_timeout.count());
+                      ",exec_timeout=" + std::to_string(config.exec_timeout.count()) + "," + to_text(config.policy);
     if (config.mac) {
         out += ",mac=";
         for (std::size_t i = 0; i < config.mac->size(); i++) {

@@ -87,6 +87,7 @@ class BareQueues {
         doors_.at(i).gate.open();
         selection_.gain(SubIndex{i});
     }
+    void make_active(std::uint8_t i) { (void)selection_.choose(SubIndex{i}, selection_.active(), Hold::kFree); }
     /// Out of the traffic; stays in the ring.
     void shut(std::uint8_t i) {
         selection_.lose(SubIndex{i});

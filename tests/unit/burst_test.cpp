@@ -184,6 +184,7 @@ TEST_F(Burst, TxGoesToTheActiveOneAlsoWhenThatChangesAtEachBurst) {
             q().shut(0);
         else
             q().put_in(0);
+        q().make_active(i % 2 != 0 ? 1 : 0);
     }
     EXPECT_TRUE(nobody_inside());
 }

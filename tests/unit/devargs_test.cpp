@@ -145,6 +145,35 @@ TEST(Devargs, TakesOnlyAnExactNumberForThePollInterval) {
     EXPECT_THAT(refused("hotplug_poll=5,dev(net_null0),hotplug_poll=5"), StartsWith(quote("hotplug_poll=5", 31)));
 }
 
+TEST(Devargs, HoldsThePoliciesToWhatTheyCanBe) {
+    const Policy given = parsed("switch_on=removal,dev(net_null0),reselect=better,lsc_poll=60000,down_delay=0,"
+                                "up_delay=600000,announce=100,announce_vlans=yes,rx=active,tx=round-robin,"
+                                "xmit_policy=l34,no_active=drop")
+                             .policy;
+    EXPECT_EQ(given, (Policy{.switch_on = SwitchOn::kRemoval,
+                             .reselect = Reselect::kBetter,
+                             .lsc_poll = 60s,
+                             .down_delay = 0ms,
+                             .up_delay = 600s,
+                             .announce = 100,
+                             .announce_vlans = true,
+                             .rx = RxPolicy::kActive,
+                             .tx = TxPolicy::kRoundRobin,
+                             .xmit = XmitPolicy::kL34,
+                             .no_active = NoActive::kDrop}));
+    EXPECT_EQ(parsed("dev(net_null0)").policy, Policy{});
+    for (const std::string bad :
+         {"switch_on=", "switch_on=Link", "switch_on=linkx", "switch_on=lin", "reselect=never", "lsc_poll=0",
+          "lsc_poll=60001", "lsc_poll=-1", "down_delay=600001", "up_delay=x", "announce=101", "announce=-1",
+          "announce=", "announce_vlans=1", "rx=none", "tx=802.3ad", "xmit_policy=l3", "no_active=spin"}) {
+        const std::size_t value = bad.find('=') + 1;
+        EXPECT_THAT(refused("dev(net_null0)," + bad), AllOf(StartsWith(quote(bad.substr(value), 16 + value)),
+                                                            HasSubstr(bad.substr(0, value) + " takes ")))
+            << bad;
+    }
+    EXPECT_THAT(refused("dev(net_null0),rx=all,rx=all"), AllOf(StartsWith(quote("rx=all", 23)), HasSubstr("twice")));
+}
+
 // FAULTS F5.
 TEST(Devargs, TakesOnlyAWholeUnicastMacAddress) {
     for (const std::string value : {"ff:ff:ff:ff:ff:ff", "00:00:00:00:00:00", "01:00:5e:00:00:01", "02:00:00:00:00",

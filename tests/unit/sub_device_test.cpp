@@ -138,11 +138,70 @@ TEST_F(SubDeviceTest, ALossShutsTheGateMovesActiveAndWakesTheHostAtOnce) {
     EXPECT_EQ(sub_.state(), State::kStarted) << "its steps down are the host's";
 }
 
-TEST_F(SubDeviceTest, ALinkChangeOnlyWakesTheHost) {
+TEST_F(SubDeviceTest, TheLossOfItsLinkMovesActiveAtOnceAndLeavesItsGateOpen) {
+    SubDevice standby{kSecond, "net_null1", selection_, host_};
     start(sub_);
-    sub_.on_link_change();
-    EXPECT_GT(host_.wakes.load(), 0U);
+    adopt(standby, PortId{6});
+    standby.open();
+    sub_.on_link_change(false);
+    EXPECT_EQ(selection_.active(), kSecond);
     EXPECT_TRUE(sub_.door().gate.is_open());
+    EXPECT_GT(host_.looks.load(), 0U);
+    sub_.on_link_change(true);
+    EXPECT_EQ(selection_.active(), kSecond) << "its return is for the control side to weigh";
+    EXPECT_EQ(selection_.view().down, 0);
+    EXPECT_EQ(selection_.view().carriers(), 0b10) << "until then it is not trusted";
+    standby.on_link_change(false);
+    EXPECT_EQ(selection_.active(), kFirst) << "but better than none";
+}
+
+TEST_F(SubDeviceTest, WhereLinksDoNotCountTheirEventsOnlyAskForALook) {
+    SubDevice sub{kFirst, "net_null0", selection_, host_, nullptr, nullptr, {.counts = false}};
+    start(sub);
+    sub.on_link_change(false);
+    EXPECT_EQ(selection_.active(), kFirst);
+    EXPECT_EQ(sub.look_at_link(ethdev_, Clock::now(), 10ms), Clock::time_point::max());
+    EXPECT_GT(host_.looks.load(), 0U);
+}
+
+TEST_F(SubDeviceTest, WithADownDelayAnEventDoesNotMoveActive) {
+    SubDevice sub{kFirst, "net_null0", selection_, host_, nullptr, nullptr, {.delays = {.down_delay = 100ms}}};
+    start(sub);
+    nic().started = true;
+    const auto now = Clock::now();
+    sub.begin_link(ethdev_, now, true);
+    nic().set.link_up = false;
+    sub.on_link_change(false);
+    EXPECT_EQ(selection_.active(), kFirst);
+    EXPECT_EQ(sub.look_at_link(ethdev_, now + 1ms, 10ms), now + 11ms) << "this driver has no events: it is polled";
+    EXPECT_EQ(selection_.active(), kFirst);
+    (void)sub.look_at_link(ethdev_, now + 101ms, 10ms);
+    EXPECT_FALSE(selection_.active().valid());
+}
+
+TEST_F(SubDeviceTest, ALinkThatWasDownAndUpBetweenTwoLooksHasFailed) {
+    start(sub_);
+    nic().started = true;
+    auto now = Clock::now();
+    sub_.begin_link(ethdev_, now, true);
+    for (int i = 0; i < 2; i++) {
+        sub_.on_link_change(false);
+        sub_.on_link_change(true);
+        (void)sub_.look_at_link(ethdev_, now += 1ms, 10ms);
+    }
+    EXPECT_EQ(sub_.link().failures(), 2U);
+    EXPECT_EQ(sub_.link().verdict(), LinkFilter::Verdict::kShaky);
+    EXPECT_EQ(selection_.active(), kFirst) << "there is no better one";
+    (void)sub_.look_at_link(ethdev_, now + 1s, 10ms);
+    EXPECT_EQ(sub_.link().verdict(), LinkFilter::Verdict::kGood);
+}
+
+TEST_F(SubDeviceTest, ADriverThatCannotTellItsLinkIsTakenForUp) {
+    start(sub_);
+    nic().started = true;
+    ethdev_.fail(kPort, fake::Op::kLink, ENOTSUP);
+    sub_.begin_link(ethdev_, Clock::now(), true);
+    EXPECT_EQ(sub_.link().verdict(), LinkFilter::Verdict::kGood);
 }
 
 // FAULTS F109.
@@ -167,7 +226,7 @@ TEST_F(SubDeviceTest, AnErrorInItselfTakesItOutOfTheTrafficButItStays) {
     EXPECT_TRUE(sub_.trouble().settle(sub_.trouble().look()));
     sub_.open();
     EXPECT_TRUE(sub_.door().gate.is_open());
-    EXPECT_EQ(selection_.active(), kFirst);
+    EXPECT_TRUE(selection_.view().carries(kFirst));
 }
 
 TEST_F(SubDeviceTest, AFailedRecoveryIsALoss) {

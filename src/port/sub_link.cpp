@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "abi/ethdev.h"
+#include "base/link_filter.h"
+#include "port/netdev_flags.h"
+#include "port/sub_device.h"
+
+#include <rte_ethdev.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include <net/if.h>
+
+// What is known of a sub-device's link, and what follows from it.
+
+namespace holdfast {
+
+bool SubDevice::link_is_ready() noexcept {
+    const std::optional<unsigned> flags = netdev_flags(netdev());
+    const bool up = flags && (*flags & IFF_UP) != 0;
+    // Up comes first, and then the queues are made ready: that it is up counts at the second look.
+    return !flags || (*flags & IFF_RUNNING) != 0 || (up && std::exchange(seen_up_, up));
+}
+
+void SubDevice::on_link_change(bool up) noexcept {
+    if (!up && link_rules_.counts) {
+        // pairs: sub-dips (SubDevice::look_at_link). Before the selection: who looks in between looks again.
+        link_dips_.fetch_add(1, std::memory_order_release);
+        if (link_rules_.delays.down_delay == std::chrono::milliseconds::zero())
+            selection_.lose_link(index_);
+    } else if (link_rules_.counts) {
+        selection_.regain_link(index_); // the others may fail before anybody weighs it
+    }
+    host_.look(); // the event loop weighs it, and tells the application
+}
+
+void SubDevice::on_carrier(bool up) noexcept {
+    // pairs: sub-kernel-link (SubDevice::adopt).
+    if (kernel_link_.load(std::memory_order_relaxed))
+        on_link_change(up);
+}
+
+bool SubDevice::has_link(abi::Ethdev &ethdev) {
+    // Drivers over a netdev without link events tell what the link was, or nothing of its carrier.
+    if (kernel_link_.load(std::memory_order_relaxed)) // pairs: sub-kernel-link (SubDevice::adopt), the same thread
+        if (const std::optional<unsigned> flags = netdev_flags(netdev()))
+            return (*flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING);
+    rte_eth_link link{};
+    if (judge(ethdev, ethdev.link(port_, link)) != Outcome::kDone)
+        return true; // it cannot tell
+    return link.link_status == RTE_ETH_LINK_UP;
+}
+
+void SubDevice::heed(LinkFilter::Verdict verdict) noexcept {
+    if (verdict == LinkFilter::Verdict::kDown)
+        selection_.lose_link(index_);
+    else
+        selection_.gain_link(index_, verdict == LinkFilter::Verdict::kShaky);
+}
+
+void SubDevice::begin_link(abi::Ethdev &ethdev, Clock::time_point now, bool trusted) {
+    if (!link_rules_.counts)
+        return;
+    // pairs: sub-dips (SubDevice::on_link_change).
+    seen_dips_ = link_dips_.load(std::memory_order_acquire);
+    heed(link_.begin(has_link(ethdev), trusted, now));
+    link_changed_ = false;
+}
+
+Clock::time_point SubDevice::look_at_link(abi::Ethdev &ethdev, Clock::time_point now, std::chrono::milliseconds poll) {
+    if (!link_rules_.counts || state_ != State::kStarted || !usable())
+        return Clock::time_point::max();
+    const LinkFilter::Verdict before = link_.verdict();
+    // pairs: sub-dips (SubDevice::on_link_change).
+    const std::uint32_t dips = link_dips_.load(std::memory_order_acquire);
+    const bool up = has_link(ethdev);
+    if (std::exchange(seen_dips_, dips) != dips && up)
+        (void)link_.see(false, now); // it was down and up again since the last look
+    const LinkFilter::Verdict verdict = link_.see(up, now);
+    heed(verdict);
+    // It went down while we said the contrary: down it is, until the next look, which that event asks for.
+    if (link_dips_.load(std::memory_order_acquire) != dips && // pairs: sub-dips (SubDevice::on_link_change)
+        link_rules_.delays.down_delay == std::chrono::milliseconds::zero())
+        selection_.lose_link(index_);
+    link_changed_ = link_changed_ || verdict != before;
+    return std::min(link_.due(), link_events_ ? Clock::time_point::max() : now + poll);
+}
+
+} // namespace holdfast

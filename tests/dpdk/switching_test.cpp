@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// When the active sub-device becomes another one, and when not.
+#include "support/virtual_port.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+
+namespace holdfast::test {
+namespace {
+
+class Switching : public WithPorts {
+  protected:
+    /// The application's packets go to this one.
+    [[nodiscard]] bool carries(const Vport &port, const Mayfly &m) const {
+        const std::int64_t before = m.count(RTE_PMD_MAYFLY_TX_PACKETS);
+        const std::uint16_t sent = send(port);
+        return sent == 1 && m.count(RTE_PMD_MAYFLY_TX_PACKETS) == before + 1;
+    }
+    static bool both_joined(const Vport &port) {
+        return eventually([&] { return port.joined(0) && port.joined(1); });
+    }
+};
+
+// In-tree net_failsafe loses all traffic until the link returns.
+TEST_F(Switching, TheLossOfTheActiveLinkMovesTheTrafficInTheEventItself) {
+    Mayfly a, b;
+    Vport port(devargs_of({&a, &b}));
+    ASSERT_EQ(port.up(pool()), 0);
+    ASSERT_TRUE(both_joined(port));
+    ASSERT_TRUE(carries(port, a));
+    a.link(false); // raises the event before it returns, so nobody had time to help
+    EXPECT_TRUE(carries(port, b));
+    EXPECT_EQ(port.active(), 1);
+    a.link(true);
+    EXPECT_TRUE(eventually([&] { return port.active() == 0; }));
+    EXPECT_TRUE(carries(port, a));
+}
+
+TEST_F(Switching, ADriverWithoutLinkEventsIsPolled) {
+    Mayfly a("lsc=0"), b("lsc=0");
+    Vport port(devargs_of({&a, &b}));
+    ASSERT_EQ(port.up(pool()), 0);
+    ASSERT_TRUE(both_joined(port));
+    a.link(false);
+    EXPECT_TRUE(eventually([&] { return port.active() == 1; }));
+    EXPECT_TRUE(carries(port, b));
+    a.link(true);
+    EXPECT_TRUE(eventually([&] { return port.active() == 0; }));
+}
+
+TEST_F(Switching, WithSwitchOnRemovalALinkChangesNothing) {
+    Mayfly a, b;
+    Vport port(devargs_of({&a, &b}, "switch_on=removal"));
+    ASSERT_EQ(port.up(pool()), 0);
+    ASSERT_TRUE(both_joined(port));
+    a.link(false);
+    EXPECT_TRUE(always([&] { return port.active() == 0; }, 100ms));
+    EXPECT_EQ(port.link().link_status, RTE_ETH_LINK_DOWN) << "the port's link is that of its active one";
+    a.unplug();
+    EXPECT_EQ(port.active(), 1);
+}
+
+TEST_F(Switching, WithoutAnyLinkNobodyIsActiveAndTxIsHeld) {
+    Mayfly a, b;
+    Vport port(devargs_of({&a, &b}));
+    ASSERT_EQ(port.up(pool()), 0);
+    ASSERT_TRUE(both_joined(port));
+    a.link(false);
+    b.link(false);
+    EXPECT_EQ(port.active(), -1);
+    EXPECT_EQ(send(port), 0);
+    EXPECT_EQ(port.link().link_status, RTE_ETH_LINK_DOWN);
+    b.link(true);
+    EXPECT_TRUE(eventually([&] { return port.active() == 1; }));
+    EXPECT_TRUE(carries(port, b));
+}
+
+TEST_F(Switching, APortWhosePreferredOneHasNoLinkStartsOnTheOther) {
+    Mayfly a, b;
+    Vport port(devargs_of({&a, &b}));
+    a.link(false);
+    ASSERT_EQ(port.up(pool()), 0);
+    EXPECT_EQ(port.active(), 1);
+    EXPECT_EQ(port.link().link_status, RTE_ETH_LINK_UP);
+    EXPECT_TRUE(carries(port, b));
+}
+
+TEST_F(Switching, WithReselectFailureThePreferredOneWaitsForTheOtherToFail) {
+    Mayfly a, b;
+    Vport port(devargs_of({&a, &b}, "reselect=failure,hotplug_poll=5"));
+    ASSERT_EQ(port.up(pool()), 0);
+    ASSERT_TRUE(both_joined(port));
+    a.link(false);
+    ASSERT_EQ(port.active(), 1);
+    a.link(true);
+    EXPECT_TRUE(always([&] { return port.active() == 1; }, 100ms));
+    b.unplug();
+    EXPECT_EQ(port.active(), 0);
+    b.plug();
+    ASSERT_TRUE(both_joined(port));
+    EXPECT_EQ(port.active(), 0);
+}
+
+TEST_F(Switching, WithReselectBetterOnlyAFasterPreferredOneTakesOver) {
+    Mayfly slow("speed=1000"), fast("speed=25000"), same("speed=25000");
+    for (const auto &[first, second, returns] : {std::tuple{&fast, &slow, true}, std::tuple{&fast, &same, false}}) {
+        Vport port(devargs_of({first, second}, "reselect=better"));
+        ASSERT_EQ(port.up(pool()), 0);
+        ASSERT_TRUE(both_joined(port));
+        first->link(false);
+        ASSERT_EQ(port.active(), 1);
+        first->link(true);
+        if (returns)
+            EXPECT_TRUE(eventually([&] { return port.active() == 0; }));
+        else
+            EXPECT_TRUE(always([&] { return port.active() == 1; }, 100ms));
+    }
+}
+
+TEST_F(Switching, AShortBreakIsNoneWithADownDelay) {
+    Mayfly a, b;
+    Vport port(devargs_of({&a, &b}, "down_delay=600000"));
+    ASSERT_EQ(port.up(pool()), 0);
+    ASSERT_TRUE(both_joined(port));
+    a.link(false);
+    EXPECT_TRUE(always([&] { return port.active() == 0; }, 100ms));
+    a.link(true);
+    EXPECT_TRUE(always([&] { return port.active() == 0; }, 50ms));
+    EXPECT_EQ(port.describe().switches, 0U);
+}
+
+TEST_F(Switching, ADownDelayThatIsOverCounts) {
+    Mayfly a, b;
+    Vport port(devargs_of({&a, &b}, "down_delay=20"));
+    ASSERT_EQ(port.up(pool()), 0);
+    ASSERT_TRUE(both_joined(port));
+    a.link(false);
+    EXPECT_TRUE(eventually([&] { return port.active() == 1; }));
+}
+
+TEST_F(Switching, ALinkThatComesBackWaitsForTheUpDelay) {
+    Mayfly a, b;
+    Vport port(devargs_of({&a, &b}, "up_delay=300"));
+    ASSERT_EQ(port.up(pool()), 0);
+    ASSERT_TRUE(both_joined(port));
+    EXPECT_EQ(port.active(), 0) << "the application's own start waits for nothing";
+    a.link(false);
+    a.link(true);
+    EXPECT_EQ(port.active(), 1);
+    EXPECT_EQ(port.sub(0).link, "shaky") << "until it was up for so long";
+    EXPECT_TRUE(eventually([&] { return port.active() == 0; }));
+    EXPECT_EQ(port.sub(0).link, "up");
+}
+
+TEST_F(Switching, ALinkThatFlapsIsLeftAloneAndCounted) {
+    Mayfly a, b;
+    Vport port(devargs_of({&a, &b}));
+    ASSERT_EQ(port.up(pool()), 0);
+    ASSERT_TRUE(both_joined(port));
+    for (int i = 0; i < 200; i++)
+        a.link(i % 2 != 0);
+    EXPECT_TRUE(eventually([&] { return port.sub(0).link != "down"; }));
+    const VirtualPort::Info info = port.describe();
+    EXPECT_LE(info.switches, 5U);
+    EXPECT_GE(info.subs[0].link_failures, 2U);
+    EXPECT_EQ(info.active.raw(), 1);
+    EXPECT_TRUE(eventually([&] { return port.active() == 0; })) << "it is given another chance when it keeps still";
+}
+
+TEST_F(Switching, OneChosenByHandKeepsTheTrafficUntilItsLinkIsDown) {
+    Mayfly a, b;
+    Vport port(devargs_of({&a, &b}));
+    ASSERT_EQ(port.up(pool()), 0);
+    ASSERT_TRUE(both_joined(port));
+    ASSERT_TRUE(port.switch_to(1).ok());
+    EXPECT_TRUE(always([&] { return port.active() == 1; }, 50ms));
+    b.link(false);
+    EXPECT_EQ(port.active(), 0);
+    EXPECT_EQ(port.switch_to(1).code(), -EAGAIN) << "it has no link";
+    b.link(true);
+    EXPECT_TRUE(always([&] { return port.active() == 0; }, 50ms));
+}
+
+// Threads that report losses of link while the control side weighs them.
+TEST_F(Switching, LinksThatComeAndGoUnderTrafficLoseNoPacketOfTheApplication) {
+    Mayfly a, b;
+    Vport port(devargs_of({&a, &b}));
+    ASSERT_EQ(port.up(pool()), 0);
+    ASSERT_TRUE(both_joined(port));
+    std::uint64_t sent = 0;
+    for (int i = 0; i < 400; i++) {
+        const Mayfly &m = i / 2 % 2 == 0 ? a : b; // the other one has its link
+        m.link(i % 2 != 0);
+        sent += send(port, 4);
+    }
+    EXPECT_EQ(sent, 1600U) << "one of the two could always carry traffic";
+    EXPECT_EQ(a.count(RTE_PMD_MAYFLY_TX_PACKETS) + b.count(RTE_PMD_MAYFLY_TX_PACKETS), 1600);
+    expect_no_late_access({&a, &b});
+}
+
+} // namespace
+} // namespace holdfast::test
