@@ -4,16 +4,31 @@
 #include <ethdev_driver.h>
 #include <rte_ethdev.h>
 #include <rte_ether.h>
+#include <rte_mbuf.h>
+#include <rte_mempool.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 namespace holdfast::abi {
 namespace {
+
+/// Of frames of our own; nullptr: no memory. It stays, for a driver may keep a frame for as long as its port runs. Room
+/// for those that wait in the queues of all sub-devices of some ports.
+rte_mempool *pool() noexcept {
+    constexpr unsigned kFrames = 1023;
+    constexpr std::uint16_t kRoom = RTE_PKTMBUF_HEADROOM + 128;
+    static rte_mempool *const made = [] {
+        rte_mempool *pool = rte_mempool_lookup("holdfast_frames"); // of another copy of this driver, for one
+        return pool != nullptr ? pool : rte_pktmbuf_pool_create("holdfast_frames", kFrames, 0, 0, kRoom, SOCKET_ID_ANY);
+    }();
+    return made;
+}
 
 class RealEthdev final : public Ethdev {
   public:
@@ -56,6 +71,20 @@ class RealEthdev final : public Ethdev {
 
     int set_mtu(PortId port, std::uint16_t mtu) override { return rte_eth_dev_set_mtu(port.raw(), mtu); }
     int mtu(PortId port, std::uint16_t &mtu) override { return rte_eth_dev_get_mtu(port.raw(), &mtu); }
+    bool prepare_to_send() override { return pool() != nullptr; }
+    std::size_t send(PortId port, QueueId queue, std::span<const std::span<const std::uint8_t>> frames) override {
+        std::array<rte_mbuf *, 32> mbufs{};
+        const std::size_t n = std::min(frames.size(), mbufs.size());
+        if (n == 0 || pool() == nullptr || rte_pktmbuf_alloc_bulk(pool(), mbufs.data(), static_cast<unsigned>(n)) != 0)
+            return 0;
+        for (std::size_t i = 0; i < n; i++)
+            std::memcpy(rte_pktmbuf_append(mbufs[i], static_cast<std::uint16_t>(frames[i].size())), frames[i].data(),
+                        frames[i].size());
+        const std::uint16_t sent =
+            rte_eth_tx_burst(port.raw(), queue.raw(), mbufs.data(), static_cast<std::uint16_t>(n));
+        rte_pktmbuf_free_bulk(mbufs.data() + sent, static_cast<unsigned>(n - sent));
+        return sent;
+    }
     bool promiscuous(PortId port) override { return rte_eth_promiscuous_get(port.raw()) == 1; }
     bool allmulticast(PortId port) override { return rte_eth_allmulticast_get(port.raw()) == 1; }
     int set_promiscuous(PortId port, bool on) override {

@@ -8,6 +8,7 @@
 #include <rte_ethdev.h>
 
 #include <bitset>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -61,6 +62,11 @@ class Ethdev {
     virtual int set_vlan_offload(PortId port, int mask) = 0;
     /// The VLAN offloads that are on, as rte_eth_dev_set_vlan_offload() takes them.
     virtual int vlan_offload(PortId port) = 0;
+
+    /// Makes ready what send() needs, once per process. False: no memory.
+    virtual bool prepare_to_send() = 0;
+    /// Sends frames of our own on a queue that nobody else uses meanwhile; says how many its driver took.
+    virtual std::size_t send(PortId port, QueueId queue, std::span<const std::span<const std::uint8_t>> frames) = 0;
 
     /// What an owner before us left on a port, as far as ethdev remembers it.
     struct Leftovers {

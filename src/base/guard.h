@@ -32,20 +32,34 @@ class Gate {
     [[nodiscard]] bool is_open() const noexcept {
         // pairs: guard-dekker (Gate::close). pairs: gate-open (Gate::open): what control wrote before it opened is
         // seen.
-        return open_.load(std::memory_order_seq_cst) != 0;
+        return open_.load(std::memory_order_seq_cst) == kOpen;
     }
 
     /// Lets lcores in. Everything they will read of the sub-device must be written before. Control side only.
     void open() noexcept {
         // pairs: gate-open (Gate::is_open).
-        open_.store(1, std::memory_order_release);
+        open_.store(kOpen, std::memory_order_release);
     }
 
     /// Lets nobody in any more; those inside stay until they leave. Any thread, also an event callback.
     void close() noexcept {
         // pairs: guard-dekker (Guard::enter). Either enter() sees the gate shut or busy() sees the mark; with a weaker
         // order both could miss each other.
-        open_.store(0, std::memory_order_seq_cst);
+        open_.store(kClosed, std::memory_order_seq_cst);
+    }
+
+    /// Control side, for something brief of its own inside a sub-device that has traffic: keeps lcores out as close()
+    /// does, if it is open. What follows is as after close(): settle(), and wait until quiet. False: it was not open.
+    [[nodiscard]] bool borrow() noexcept {
+        std::uint32_t from = kOpen;
+        // pairs: guard-dekker (Guard::enter), as in close().
+        return open_.compare_exchange_strong(from, kBorrowed, std::memory_order_seq_cst, std::memory_order_relaxed);
+    }
+    /// Lets lcores in again, unless somebody closed it meanwhile.
+    void give_back() noexcept {
+        std::uint32_t from = kBorrowed;
+        // pairs: gate-open (Gate::is_open): what control did inside is done.
+        open_.compare_exchange_strong(from, kOpen, std::memory_order_release, std::memory_order_relaxed);
     }
 
     /// To be called after close() and before the first busy(). False: nothing is known yet, so nobody may be taken for
@@ -61,7 +75,11 @@ class Gate {
     }
 
   private:
-    std::atomic<std::uint32_t> open_{0};
+    static constexpr std::uint32_t kClosed = 0;
+    static constexpr std::uint32_t kOpen = 1;
+    static constexpr std::uint32_t kBorrowed = 2;
+
+    std::atomic<std::uint32_t> open_{kClosed};
     const Marking marking_; ///< beside open_: an lcore reads both
 };
 

@@ -140,6 +140,7 @@ int info(const char *, const char *params, rte_tel_data *data) noexcept {
             rte_tel_data_add_dict_int(data, "active", about.active.valid() ? about.active.raw() : -1);
             rte_tel_data_add_dict_uint(data, "switches", about.switches);
             rte_tel_data_add_dict_uint(data, "tx_refused_bursts", about.refused);
+            rte_tel_data_add_dict_uint(data, "announcements", about.announcements);
             rte_tel_data *subs = rte_tel_data_alloc();
             if (subs == nullptr)
                 return;

@@ -131,7 +131,7 @@ Status VirtualPort::stats_reset() {
 }
 
 PortCounts VirtualPort::count_port(const Locked &) const {
-    return {.switches = switches_, .refused = queues_->refused()};
+    return {.switches = switches_, .refused = queues_->refused(), .announcements = frames_announced_};
 }
 
 std::span<const SubCounts> VirtualPort::count_subs(const Locked &, std::array<SubCounts, kMaxSubDevices> &out) const {
@@ -162,7 +162,12 @@ VirtualPort::Info VirtualPort::describe() {
     (void)read_stats(held);
     note_switch(held);
     const Selection::View view = selection_.view();
-    Info info{.name = name_, .active = view.active, .switches = switches_, .refused = queues_->refused(), .subs = {}};
+    Info info{.name = name_,
+              .active = view.active,
+              .switches = switches_,
+              .refused = queues_->refused(),
+              .announcements = frames_announced_,
+              .subs = {}};
     for (const std::unique_ptr<SubDevice> &sub : subs_) {
         info.subs.push_back({.devargs = sub->devargs(),
                              .source = sub->source() != nullptr ? sub->source()->name() : std::string(),

@@ -33,13 +33,18 @@ constexpr std::chrono::milliseconds kBusy{5};
 
 } // namespace
 
-void VirtualPort::note_switch(const Locked &) {
+void VirtualPort::note_switch(const Locked &held) {
     const SubIndex active = selection_.view().active;
     if (active == last_active_)
         return;
+    if (!active.valid())
+        announcing_ = {}; // whoever comes next is announced, also if it is the same
     if (active.valid()) {
         if (had_active_)
             switches_++;
+        // If it became so in an event, nothing could be sent before.
+        if (had_active_ && announcing_.on != active)
+            plan_announcement(held, active);
         had_active_ = true;
         HOLDFAST_LOG(NOTICE, "%s: %s is active", name(), subs_[active.raw()]->name());
     } else if (wanted_ == State::kStarted) {
@@ -102,8 +107,10 @@ SubIndex VirtualPort::best(const Locked &held, const Selection::View &view) {
 
 void VirtualPort::choose(const Locked &held) {
     const Selection::View view = selection_.view();
-    if (const SubIndex to = best(held, view); to != view.active)
-        selection_.choose(to, view.active, Hold::kFree);
+    if (const SubIndex to = best(held, view); to != view.active) {
+        announce_first(held, to);
+        (void)selection_.choose(to, view.active, Hold::kFree);
+    }
 }
 
 Clock::time_point VirtualPort::settle(const Locked &held, Clock::time_point now) {
@@ -146,6 +153,7 @@ Clock::time_point VirtualPort::refresh_link(Clock::time_point now) {
         if (closing_)
             return next;
         next = settle(held, now);
+        next = std::min(next, announce(held, Clock::now()));
         news = link_is_news(held);
         answer_secondaries(held);
         if (wanted_ == State::kStarted && configuration_.conf.intr_conf.lsc != 0)

@@ -3,6 +3,7 @@
 #include "abi/log.h"
 #include "base/ids.h"
 #include "base/mutex.h"
+#include "base/policy.h"
 #include "base/result.h"
 #include "base/scope.h"
 #include "base/state.h"
@@ -27,12 +28,20 @@ Status VirtualPort::answer(SubDevice &sub, int rc, const char *what) const {
     return sub.judge(ethdev_, rc) == Outcome::kDone ? Status{} : Status{rc, what};
 }
 
+bool VirtualPort::mixes_pools(const Locked &, QueueId queue) const {
+    return config_.policy.announce > 0 && config_.policy.tx == TxPolicy::kActive && queue == QueueId{0};
+}
+
 Status VirtualPort::configure_sub(const Locked &held, SubDevice &sub) {
-    const Fit fitted = fit(configuration_.get(), configuration_.rx_queues, configuration_.tx_queues, sub.info());
+    Fit fitted = fit(configuration_.get(), configuration_.rx_queues, configuration_.tx_queues, sub.info());
     if (!fitted.status.ok())
         return fitted.status;
     if (!fitted.without.empty())
         HOLDFAST_LOG(INFO, "%s: %s does without: %s", name(), sub.name(), fitted.without.c_str());
+    // A driver may take all mbufs of a queue for those of one pool then, and queue 0 sends frames of ours as well.
+    // Other queues get it back one by one, where that can be.
+    if (mixes_pools(held, QueueId{0}))
+        fitted.conf.txmode.offloads &= ~RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
     if (Status s =
             answer(sub, ethdev_.configure(sub.port(), configuration_.rx_queues, configuration_.tx_queues, fitted.conf),
                    "configure a sub-device");
@@ -68,12 +77,15 @@ Status VirtualPort::set_up_rx(const Locked &, SubDevice &sub, QueueId queue) {
                   "set up an Rx queue of a sub-device");
 }
 
-Status VirtualPort::set_up_tx(const Locked &, SubDevice &sub, QueueId queue) {
+Status VirtualPort::set_up_tx(const Locked &held, SubDevice &sub, QueueId queue) {
     const TxQueueRecord &asked = queues_->tx(queue);
     if (asked.conf.tx_deferred_start != 0 && !ethdev_.can_run_queues(sub.port()))
         return {-ENOTSUP, "defer the start of a queue of a sub-device"};
     rte_eth_txconf conf = asked.conf;
+    conf.offloads |= configuration_.conf.txmode.offloads & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
     conf.offloads &= sub.info().tx_queue_offload_capa;
+    if (mixes_pools(held, queue))
+        conf.offloads &= ~RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
     return answer(sub,
                   ethdev_.tx_queue_setup(sub.port(), queue, fit_descriptors(asked.descriptors, sub.info().tx_desc_lim),
                                          asked.socket, conf),

@@ -28,8 +28,12 @@ using namespace std::chrono_literals;
 
 } // namespace
 
-bool VirtualPort::silence(const Locked &, SubDevice &sub, std::chrono::milliseconds limit) {
+bool VirtualPort::silence(const Locked &held, SubDevice &sub, std::chrono::milliseconds limit) {
     sub.shut();
+    return is_quiet(held, sub, limit);
+}
+
+bool VirtualPort::is_quiet(const Locked &, SubDevice &sub, std::chrono::milliseconds limit) const {
     const auto until = Clock::now() + limit;
     if (!sub.door().gate.settle())
         return false;

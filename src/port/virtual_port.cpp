@@ -126,6 +126,8 @@ Status VirtualPort::begin() {
     }
     settings_.default_mac = mac;
     dev_.data->mac_addrs[0] = mac;
+    if (config_.policy.announce > 0 && !ethdev_.prepare_to_send())
+        HOLDFAST_LOG(WARNING, "%s: no memory for announcements; there will be none", name());
     raise(held, Clock::now());
     publish(held);
     return {};
@@ -333,6 +335,8 @@ Status VirtualPort::make_active(SubIndex sub) {
         const Selection::View view = selection_.view();
         if ((view.usable & ~view.down & 1U << sub.raw()) == 0)
             return {-EAGAIN, "switch to a sub-device that can carry no traffic"};
+        if (sub != view.active)
+            announce_first(held, sub);
         if (selection_.choose(sub, view.active, Hold::kHeld))
             break;
     }

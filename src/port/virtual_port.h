@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "base/selection.h"
 #include "base/state.h"
+#include "port/announce.h"
 #include "port/bell.h"
 #include "port/config.h"
 #include "port/device_source.h"
@@ -108,7 +109,7 @@ class VirtualPort final : public Keeper {
     struct Info {
         std::string name;
         SubIndex active{};
-        std::uint64_t switches = 0, refused = 0;
+        std::uint64_t switches = 0, refused = 0, announcements = 0;
         std::vector<SubInfo> subs;
     };
     Info describe();
@@ -192,6 +193,9 @@ class VirtualPort final : public Keeper {
     /// Shuts a sub-device out of the traffic and waits until nobody is inside, at most for `limit`.
     bool silence(const Locked &, SubDevice &sub, std::chrono::milliseconds limit)
         HOLDFAST_TSA(requires_capability(mutex_));
+    /// After its gate was closed or borrowed: does nobody stay inside for longer than `limit`?
+    bool is_quiet(const Locked &, SubDevice &sub, std::chrono::milliseconds limit) const
+        HOLDFAST_TSA(requires_capability(mutex_));
     /// Brings a sub-device down to a probed port without traffic, with `touch` if calls may be made on it. False: an
     /// lcore is still inside, try again.
     bool bring_down(const Locked &, SubDevice &sub, std::chrono::milliseconds limit, bool touch)
@@ -220,6 +224,8 @@ class VirtualPort final : public Keeper {
     Status start_sub(const Locked &, SubDevice &sub) HOLDFAST_TSA(requires_capability(mutex_));
     Status stop_sub(const Locked &, SubDevice &sub, std::chrono::milliseconds limit)
         HOLDFAST_TSA(requires_capability(mutex_));
+    /// Does a Tx queue of sub-devices send mbufs of ours beside the application's?
+    [[nodiscard]] bool mixes_pools(const Locked &, QueueId queue) const HOLDFAST_TSA(requires_capability(mutex_));
     Status set_up_rx(const Locked &, SubDevice &sub, QueueId queue) HOLDFAST_TSA(requires_capability(mutex_));
     Status set_up_tx(const Locked &, SubDevice &sub, QueueId queue) HOLDFAST_TSA(requires_capability(mutex_));
     enum class Phase : std::uint8_t { kBeforeStart, kAfterStart };
@@ -260,6 +266,19 @@ class VirtualPort final : public Keeper {
     void settle_link(const Locked &) HOLDFAST_TSA(requires_capability(mutex_));
     /// Is the link another one than the application was last told of? It is told now.
     bool link_is_news(const Locked &) HOLDFAST_TSA(requires_capability(mutex_));
+
+    // ---- announcements: announcing.cpp
+    [[nodiscard]] bool announces(const Locked &) const HOLDFAST_TSA(requires_capability(mutex_));
+    [[nodiscard]] Announcement what_to_announce(const Locked &) const HOLDFAST_TSA(requires_capability(mutex_));
+    /// One burst of frames on a sub-device's queue 0, for which its gate is borrowed. Says how many were sent.
+    std::size_t send_frames(const Locked &, SubDevice &sub, const Announcement &what, std::size_t from)
+        HOLDFAST_TSA(requires_capability(mutex_));
+    /// The port's addresses are to be announced on a sub-device; none: no more announcements.
+    void plan_announcement(const Locked &, SubIndex on) HOLDFAST_TSA(requires_capability(mutex_));
+    /// The same, and the first announcement goes out: before the sub-device becomes active.
+    void announce_first(const Locked &, SubIndex on) HOLDFAST_TSA(requires_capability(mutex_));
+    /// Sends what is due. Says when to come again at the latest.
+    Clock::time_point announce(const Locked &, Clock::time_point now) HOLDFAST_TSA(requires_capability(mutex_));
 
     // ---- what others see: info.cpp
     void promise(const Locked &, rte_eth_dev_info &info) const HOLDFAST_TSA(requires_capability(mutex_));
@@ -330,6 +349,16 @@ class VirtualPort final : public Keeper {
     Clock::time_point fast_path_due_ HOLDFAST_TSA(guarded_by(mutex_));
     unsigned fast_path_doubts_ HOLDFAST_TSA(guarded_by(mutex_)) = 0;
 
+    struct Announcing {
+        SubIndex on{};
+        std::uint32_t left = 0; ///< announcements
+        Announcement what{};
+        std::size_t at = 0; ///< frames of this one that are sent
+        Clock::time_point due{};
+        unsigned tries = 0;
+    };
+    Announcing announcing_ HOLDFAST_TSA(guarded_by(mutex_));
+    std::uint64_t frames_announced_ HOLDFAST_TSA(guarded_by(mutex_)) = 0;
     rte_eth_link announced_ HOLDFAST_TSA(guarded_by(mutex_)){}; ///< what the application knows of the link
     SubIndex last_active_ HOLDFAST_TSA(guarded_by(mutex_));
     bool had_active_ HOLDFAST_TSA(guarded_by(mutex_)) = false;

@@ -32,8 +32,9 @@ struct PerPort {
     const char *name;
     std::uint64_t PortCounts::*value;
 };
-constexpr std::array<PerPort, 2> kPerPort{
-    {{"switches", &PortCounts::switches}, {"tx_refused_bursts", &PortCounts::refused}}};
+constexpr std::array<PerPort, 3> kPerPort{{{"switches", &PortCounts::switches},
+                                           {"tx_refused_bursts", &PortCounts::refused},
+                                           {"announcements", &PortCounts::announcements}}};
 
 constexpr std::size_t count_of(std::size_t subs) noexcept {
     return kPerPort.size() + subs * kPerSub.size();

@@ -22,7 +22,8 @@ struct SubCounts {
 /// What the port itself does.
 struct PortCounts {
     std::uint64_t switches = 0;
-    std::uint64_t refused = 0; ///< Tx bursts that found no sub-device
+    std::uint64_t refused = 0;       ///< Tx bursts that found no sub-device
+    std::uint64_t announcements = 0; ///< frames that announced a new path
 };
 
 /// Extended statistics, as ethdev asks drivers for them: the count if there is not room for all. Their list is fixed

@@ -44,10 +44,16 @@ inline bool trespass(Protected &p, unsigned thread, std::uint64_t round, Marking
 template <class Busy> void control_side(Gate &gate, Protected &p, Tally &tally, const Limits &limits, Busy busy) {
     const Clock::time_point end = Clock::now() + limits.run;
     const unsigned turns = pace(gate.marking());
+    bool borrowed = false;
     for (std::uint64_t round = 0; round % 64 != 0 || Clock::now() < end; round++) {
-        gate.open();
+        if (borrowed)
+            gate.give_back();
+        else
+            gate.open();
         linger(static_cast<unsigned>(round * 7 % 61) * turns);
-        gate.close();
+        borrowed = round % 2 != 0 && gate.borrow();
+        if (!borrowed)
+            gate.close();
         tally.violations += gate.settle() ? 0 : 1;
         Spin spin;
         bool met = false;

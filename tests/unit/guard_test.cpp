@@ -25,6 +25,27 @@ TEST(Gate, OpensAndCloses) {
     EXPECT_FALSE(gate.is_open());
 }
 
+TEST(Gate, IsBorrowedOnlyWhileItIsOpenAndByOne) {
+    Gate gate;
+    EXPECT_FALSE(gate.borrow());
+    gate.open();
+    EXPECT_TRUE(gate.borrow());
+    EXPECT_FALSE(gate.is_open());
+    EXPECT_FALSE(gate.borrow());
+    gate.give_back();
+    EXPECT_TRUE(gate.is_open());
+}
+
+TEST(Gate, ThatWasClosedWhileItWasBorrowedStaysClosed) {
+    Gate gate;
+    gate.open();
+    ASSERT_TRUE(gate.borrow());
+    gate.close();
+    gate.give_back();
+    EXPECT_FALSE(gate.is_open());
+    EXPECT_FALSE(gate.borrow());
+}
+
 class GuardOf : public testing::TestWithParam<Marking> {};
 
 INSTANTIATE_TEST_SUITE_P(Markings, GuardOf, testing::Values(Marking::kExchange, Marking::kBarrier),
