@@ -85,6 +85,9 @@ class RealEthdev final : public Ethdev {
         rte_pktmbuf_free_bulk(mbufs.data() + sent, static_cast<unsigned>(n - sent));
         return sent;
     }
+    int tx_status(PortId port, QueueId queue, std::uint16_t offset) override {
+        return rte_eth_tx_descriptor_status(port.raw(), queue.raw(), offset);
+    }
     bool promiscuous(PortId port) override { return rte_eth_promiscuous_get(port.raw()) == 1; }
     bool allmulticast(PortId port) override { return rte_eth_allmulticast_get(port.raw()) == 1; }
     int set_promiscuous(PortId port, bool on) override {

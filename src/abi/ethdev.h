@@ -68,6 +68,9 @@ class Ethdev {
     /// Sends frames of our own on a queue that nobody else uses meanwhile; says how many its driver took.
     virtual std::size_t send(PortId port, QueueId queue, std::span<const std::span<const std::uint8_t>> frames) = 0;
 
+    /// The state of a Tx descriptor, counted from the place of the next packet on (RTE_ETH_TX_DESC_FULL ...).
+    virtual int tx_status(PortId port, QueueId queue, std::uint16_t offset) = 0;
+
     /// What an owner before us left on a port, as far as ethdev remembers it.
     struct Leftovers {
         std::vector<std::pair<rte_ether_addr, std::uint64_t>>

@@ -90,7 +90,7 @@ class LinkFilter {
             hold_ = hold_ == Span::zero() ? kFirstHold : std::min(hold_ * 2, kLongestHold);
     }
 
-    const LinkDelays delays_;
+    LinkDelays delays_;
     Verdict verdict_ = Verdict::kDown;
     bool up_ = false;
     bool fresh_ = true; ///< its last failure is long ago, or there was none

@@ -256,4 +256,15 @@ std::optional<std::string> parse_devargs(std::string_view text, Config &out) {
     return error;
 }
 
+std::optional<std::string> parse_sub_device(std::string_view text, Source &out) {
+    constexpr const char *kOne = "is not one dev(...), udev(...), exec(...) or fd(...)";
+    if (const Extent extent = measure(text); extent.fault == nullptr && extent.length != text.size())
+        return complain({text, 0}, kOne);
+    Parser parser;
+    if (Error error = parser.read(text))
+        return parser.config().devices.empty() && text.find('(') == kNone ? complain({text, 0}, kOne) : error;
+    out = std::move(parser.config().devices.front());
+    return {};
+}
+
 } // namespace holdfast

@@ -33,6 +33,9 @@ namespace holdfast {
 /// @return nothing, or a sentence that quotes the part that cannot be read and its position in `text`, from 1
 [[nodiscard]] std::optional<std::string> parse_devargs(std::string_view text, Config &out);
 
+/// Reads one item of those that make a sub-device, and nothing else.
+[[nodiscard]] std::optional<std::string> parse_sub_device(std::string_view text, Source &out);
+
 /// A sentence of that kind: `part` stands at `at` (from 1) and is wrong because `why`.
 [[nodiscard]] std::string complain(std::string_view part, std::size_t at, std::string_view why);
 

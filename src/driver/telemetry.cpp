@@ -3,6 +3,8 @@
 
 #include "base/ids.h"
 #include "base/result.h"
+#include "base/selection.h"
+#include "driver/control.h"
 #include "hotplug/host_thread.h"
 #include "port/virtual_port.h"
 
@@ -11,22 +13,15 @@
 
 #include <cerrno>
 #include <charconv>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <thread>
 
 namespace holdfast {
 namespace {
-
-using namespace std::chrono_literals;
-
-constexpr auto kPatience = 2s;
-constexpr auto kLook = 2ms;
 
 /// Reads a number up to `end` or the next comma, and steps over the comma.
 template <class T> std::optional<T> take_number(std::string_view &text) {
@@ -64,39 +59,26 @@ void add_text(rte_tel_data *data, const char *name, const std::string &text) {
     rte_tel_data_add_dict_string(data, name, text.substr(0, RTE_TEL_MAX_STRING_LEN - 1).c_str());
 }
 
+std::string sentence(const Status &status) {
+    return std::string("cannot ") + status.what() + ": " + rte_strerror(-status.code());
+}
+
 int answer(rte_tel_data *data, const Status &status, const char *done) {
     rte_tel_data_start_dict(data);
     rte_tel_data_add_dict_int(data, "status", status.code());
-    const std::string text =
-        status.ok() ? done : std::string("cannot ") + status.what() + ": " + rte_strerror(-status.code());
-    add_text(data, "message", text);
+    add_text(data, "message", status.ok() ? done : sentence(status));
     return 0;
 }
 
-constexpr Status kNoPort{-ENODEV, "find a Holdfast port with that id"};
+constexpr Status kBadPort{-EINVAL, "read the parameter: PORT"};
 constexpr Status kBadParams{-EINVAL, "read the parameters: PORT,SUB"};
 
-/// Carries out a request on a sub-device, then waits until `settled` says that the host thread is done with it.
-template <class Request, class Settled>
-int command(const char *params, rte_tel_data *data, const char *done, Request request, Settled settled) {
+/// Carries out an order that names a sub-device.
+template <class Order> int command(const char *params, rte_tel_data *data, const char *done, Order order) {
     const auto address = read_address(params);
     if (!address)
         return answer(data, kBadParams, "");
-    HostThread &host = HostThread::get();
-    Status status = kNoPort;
-    host.with(address->port, [&](VirtualPort &port) { status = request(port, address->sub); });
-    const auto until = std::chrono::steady_clock::now() + kPatience;
-    while (status.ok()) {
-        bool over = true;
-        host.with(address->port,
-                  [&](VirtualPort &port) { over = settled(port.describe().subs.at(address->sub.raw())); });
-        if (over)
-            break;
-        if (std::chrono::steady_clock::now() >= until)
-            status = {-EINPROGRESS, "see it done yet; it goes on"};
-        std::this_thread::sleep_for(kLook);
-    }
-    return answer(data, status, done);
+    return answer(data, order(address->port, address->sub), done);
 }
 
 int list(const char *, const char *, rte_tel_data *data) noexcept {
@@ -115,7 +97,7 @@ rte_tel_data *describe(const VirtualPort::SubInfo &sub, std::size_t index) {
     add_text(out, "name", sub.devargs.substr(0, sub.devargs.find(',')));
     if (!sub.source.empty())
         add_text(out, "source", sub.source);
-    add_text(out, "state", sub.state);
+    add_text(out, "state", sub.vacant ? "vacant" : sub.state);
     rte_tel_data_add_dict_int(out, "wanted", sub.wanted ? 1 : 0);
     rte_tel_data_add_dict_int(out, "active", sub.active ? 1 : 0);
     rte_tel_data_add_dict_int(out, "port_id", sub.port.valid() ? sub.port.raw() : -1);
@@ -151,25 +133,50 @@ int info(const char *, const char *params, rte_tel_data *data) noexcept {
                     rte_tel_data_add_dict_container(subs, std::to_string(i).c_str(), sub, 0);
             rte_tel_data_add_dict_container(data, "subs", subs, 0);
         });
-    return found ? 0 : answer(data, id ? kNoPort : Status{-EINVAL, "read the parameter: PORT"}, "");
+    return found ? 0 : answer(data, id ? kNoPort : kBadPort, "");
 }
 
 int make_active(const char *, const char *params, rte_tel_data *data) noexcept {
-    return command(
-        params, data, "switched", [](VirtualPort &port, SubIndex sub) { return port.make_active(sub); },
-        [](const VirtualPort::SubInfo &) { return true; });
+    return command(params, data, "switched",
+                   [](PortId port, SubIndex sub) { return switch_to(port, sub, Hold::kHeld); });
+}
+
+int pin(const char *, const char *params, rte_tel_data *data) noexcept {
+    return command(params, data, "pinned",
+                   [](PortId port, SubIndex sub) { return switch_to(port, sub, Hold::kPinned); });
+}
+
+int release(const char *, const char *params, rte_tel_data *data) noexcept {
+    const auto port = read_port(params);
+    return answer(data, port ? unpin(*port) : kBadPort, "the policies choose again");
 }
 
 int remove(const char *, const char *params, rte_tel_data *data) noexcept {
-    return command(
-        params, data, "removed", [](VirtualPort &port, SubIndex sub) { return port.remove_by_hand(sub); },
-        [](const VirtualPort::SubInfo &sub) { return sub.state == "absent"; });
+    return command(params, data, "removed", remove_sub);
 }
 
 int plug(const char *, const char *params, rte_tel_data *data) noexcept {
-    return command(
-        params, data, "plugged", [](VirtualPort &port, SubIndex sub) { return port.plug_by_hand(sub); },
-        [](const VirtualPort::SubInfo &sub) { return sub.joined; });
+    return command(params, data, "plugged", plug_sub);
+}
+
+int drop(const char *, const char *params, rte_tel_data *data) noexcept {
+    return command(params, data, "dropped", drop_sub);
+}
+
+int add(const char *, const char *params, rte_tel_data *data) noexcept {
+    std::string_view text = params != nullptr ? params : "";
+    const auto port = take_number<std::uint16_t>(text);
+    if (!port)
+        return answer(data, {-EINVAL, "read the parameters: PORT,DEVARGS"}, "");
+    SubIndex sub;
+    std::string fault;
+    const Status status = add_sub(PortId{*port}, text, sub, fault);
+    rte_tel_data_start_dict(data);
+    rte_tel_data_add_dict_int(data, "status", status.code());
+    if (status.ok())
+        rte_tel_data_add_dict_int(data, "sub", sub.raw());
+    add_text(data, "message", status.ok() ? "added" : fault.empty() ? sentence(status) : fault);
+    return 0;
 }
 
 } // namespace
@@ -180,6 +187,13 @@ void register_telemetry() {
         rte_telemetry_register_cmd("/holdfast/info", info,
                                    "Shows a Holdfast port and its sub-devices. Parameter: PORT");
         rte_telemetry_register_cmd("/holdfast/switch", make_active, "Makes a sub-device active. Parameters: PORT,SUB");
+        rte_telemetry_register_cmd("/holdfast/pin", pin,
+                                   "Makes a sub-device active, with a link or without. Parameters: PORT,SUB");
+        rte_telemetry_register_cmd("/holdfast/unpin", release,
+                                   "Ends a switch or pin: the policies choose again. Parameter: PORT");
+        rte_telemetry_register_cmd("/holdfast/add", add,
+                                   "Adds a sub-device. Parameters: PORT,dev(...) or another item of the devargs");
+        rte_telemetry_register_cmd("/holdfast/drop", drop, "Removes a sub-device for good. Parameters: PORT,SUB");
         rte_telemetry_register_cmd("/holdfast/remove", remove, "Removes a sub-device by hand. Parameters: PORT,SUB");
         rte_telemetry_register_cmd("/holdfast/plug", plug, "Lets a removed sub-device back in. Parameters: PORT,SUB");
         return true;

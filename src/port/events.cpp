@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "port/config.h"
-#include "port/device_text.h"
 #include "port/sub_device.h"
 #include "port/virtual_port.h"
 
 #include <algorithm>
 #include <memory>
 #include <string_view>
-#include <variant>
 
-// What the event loop hears of devices. No lock: the list of sub-devices and the configuration are fixed, and what is
-// read of a sub-device is atomic.
+// What the event loop hears of devices. No lock of the port's: its list of places is fixed, and what is read of a
+// sub-device is atomic, or changes only when it comes for the first time or goes for good.
 
 namespace holdfast {
 
@@ -44,15 +41,13 @@ void VirtualPort::check_devices() noexcept {
             sub->lose(SubDevice::kGone);
 }
 
-void VirtualPort::device_came(std::string_view subsystem, std::string_view kernel_name) noexcept {
+void VirtualPort::device_came(std::string_view subsystem, std::string_view kernel_name) {
     bool any = false;
-    for (const std::unique_ptr<SubDevice> &sub : subs_) {
-        const auto *fixed = std::get_if<FixedDevice>(&config_.devices[sub->index().raw()]);
-        if (fixed == nullptr || !(kernel_name.empty() || is_about(fixed->devargs, subsystem, kernel_name)))
-            continue;
-        sub->give_news();
-        any = true;
-    }
+    for (const std::unique_ptr<SubDevice> &sub : subs_)
+        if (sub->is_always(subsystem, kernel_name)) {
+            sub->give_news();
+            any = true;
+        }
     if (any)
         host_.wake();
 }

@@ -101,10 +101,14 @@ int VirtualPort::read_stats(const Locked &) {
 }
 
 abi::PortStats VirtualPort::summed(const Locked &) const {
-    abi::PortStats sum{};
+    abi::PortStats sum = gone_;
     for (const std::unique_ptr<SubDevice> &sub : subs_)
-        add(sum, sub->counted());
+        holdfast::add(sum, sub->counted());
     return sum;
+}
+
+void VirtualPort::add_to_gone(const Locked &, const SubDevice &place) {
+    holdfast::add(gone_, place.counted());
 }
 
 int VirtualPort::stats_get(abi::PortStats *stats) {
@@ -127,6 +131,7 @@ Status VirtualPort::stats_reset() {
             return s;
     for (const std::unique_ptr<SubDevice> &sub : subs_)
         sub->clear_stats();
+    gone_ = {};
     return {};
 }
 
@@ -135,12 +140,12 @@ PortCounts VirtualPort::count_port(const Locked &) const {
 }
 
 std::span<const SubCounts> VirtualPort::count_subs(const Locked &, std::array<SubCounts, kMaxSubDevices> &out) const {
-    for (const std::unique_ptr<SubDevice> &sub : subs_)
+    for (const std::unique_ptr<SubDevice> &sub : std::span(subs_).first(used_))
         out[sub->index().raw()] = {.stats = sub->counted(),
                                    .plugins = sub->plugins,
                                    .removals = sub->removals,
                                    .link_failures = sub->link().failures()};
-    return {out.data(), subs_.size()};
+    return {out.data(), used_};
 }
 
 int VirtualPort::xstats_get(rte_eth_xstat *stats, unsigned n) {
@@ -154,7 +159,8 @@ int VirtualPort::xstats_get(rte_eth_xstat *stats, unsigned n) {
 }
 
 int VirtualPort::xstats_get_names(rte_eth_xstat_name *names, unsigned n) {
-    return xstat_names(subs_.size(), names, n);
+    const Locked held(mutex_);
+    return xstat_names(used_, names, n);
 }
 
 VirtualPort::Info VirtualPort::describe() {
@@ -168,16 +174,17 @@ VirtualPort::Info VirtualPort::describe() {
               .refused = queues_->refused(),
               .announcements = frames_announced_,
               .subs = {}};
-    for (const std::unique_ptr<SubDevice> &sub : subs_) {
+    for (const std::unique_ptr<SubDevice> &sub : std::span(subs_).first(used_)) {
         info.subs.push_back({.devargs = sub->devargs(),
                              .source = sub->source() != nullptr ? sub->source()->name() : std::string(),
                              .state = to_string(sub->state()),
                              .reason = sub->present() && !sub->usable() ? "has an error in itself" : sub->reason,
                              .link = link_of(view, *sub),
                              .link_failures = sub->link().failures(),
-                             .wanted = !sub->removed_by_hand,
+                             .wanted = !sub->removed_by_hand && !sub->vacant,
                              .active = view.active == sub->index(),
                              .joined = sub->announced,
+                             .vacant = sub->vacant,
                              .port = sub->port(),
                              .removals = sub->removals,
                              .plugins = sub->plugins,

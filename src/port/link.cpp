@@ -17,10 +17,12 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 namespace holdfast {
 namespace {
@@ -33,12 +35,30 @@ constexpr std::chrono::milliseconds kBusy{5};
 
 } // namespace
 
+void VirtualPort::tell_later(const Locked &, SubIndex active) {
+    constexpr std::size_t kMost = 64; // somebody who is in our callback for that long does not want to know them all
+    const Selection::View view = selection_.view();
+    SwitchEvent event{.from = last_active_, .to = active, .why = SwitchWhy::kFirst};
+    if (const auto chosen = std::exchange(why_, {}))
+        event.why = *chosen;
+    else if (last_active_.valid())
+        event.why = (view.usable >> last_active_.raw() & 1U) == 0 ? SwitchWhy::kRemoval
+                    : (view.down >> last_active_.raw() & 1U) != 0 ? SwitchWhy::kLink
+                                                                  : SwitchWhy::kBetter;
+    if (untold_.size() == kMost)
+        untold_.erase(untold_.begin());
+    untold_.push_back(event);
+}
+
 void VirtualPort::note_switch(const Locked &held) {
     const SubIndex active = selection_.view().active;
-    if (active == last_active_)
+    if (active == last_active_) {
+        why_.reset();
         return;
+    }
     if (!active.valid())
         announcing_ = {}; // whoever comes next is announced, also if it is the same
+    tell_later(held, active);
     if (active.valid()) {
         if (had_active_)
             switches_++;
@@ -51,6 +71,12 @@ void VirtualPort::note_switch(const Locked &held) {
         HOLDFAST_LOG(WARNING, "%s: no sub-device can carry traffic", name());
     }
     last_active_ = active;
+}
+
+void VirtualPort::note_own_switch(const Locked &held) {
+    const std::size_t told = untold_.size();
+    note_switch(held);
+    untold_.resize(std::min(told, untold_.size()));
 }
 
 void VirtualPort::say_link(const Locked &, SubDevice &sub) const {
@@ -109,6 +135,7 @@ void VirtualPort::choose(const Locked &held) {
     const Selection::View view = selection_.view();
     if (const SubIndex to = best(held, view); to != view.active) {
         announce_first(held, to);
+        why_ = SwitchWhy::kBetter;
         (void)selection_.choose(to, view.active, Hold::kFree);
     }
 }
@@ -147,6 +174,7 @@ Clock::time_point VirtualPort::refresh_link(Clock::time_point now) {
     if (!mutex_.try_lock())
         return now + kBusy;
     bool news = false;
+    std::vector<SwitchEvent> switches;
     auto next = Clock::time_point::max();
     {
         const Locked held(mutex_, std::adopt_lock);
@@ -155,10 +183,12 @@ Clock::time_point VirtualPort::refresh_link(Clock::time_point now) {
         next = settle(held, now);
         next = std::min(next, announce(held, Clock::now()));
         news = link_is_news(held);
+        switches = std::exchange(untold_, {});
         answer_secondaries(held);
         if (wanted_ == State::kStarted && configuration_.conf.intr_conf.lsc != 0)
             next = std::min(next, now + kLinkPoll);
     }
+    listeners_.tell(id_, switches);
     if (news) // the application is called without a lock of ours: it calls back into us
         (void)rte_eth_dev_callback_process(&dev_, RTE_ETH_EVENT_INTR_LSC, nullptr);
     return next;

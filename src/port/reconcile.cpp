@@ -35,6 +35,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::chrono::milliseconds kComeAgain = 10ms;
+constexpr std::chrono::milliseconds kLookAgain = 2ms;
 /// How long a sub-device that comes waits for its interface to be up. Then it gets its traffic all the same.
 constexpr std::chrono::milliseconds kLinkTime = 1s;
 /// How long after a start, and after a first doubt, ethdev's table of burst functions is looked at.
@@ -43,7 +44,7 @@ constexpr std::chrono::milliseconds kFastPathLook = 1s;
 } // namespace
 
 State VirtualPort::wanted(const SubDevice &sub) const noexcept {
-    return sub.removed_by_hand ? State::kAbsent : wanted_;
+    return sub.removed_by_hand || sub.vacant ? State::kAbsent : wanted_;
 }
 
 void VirtualPort::refuse(const Locked &held, SubDevice &sub, const Status &why, Clock::time_point now) {
@@ -209,6 +210,8 @@ Clock::time_point VirtualPort::next_visit(const Locked &, Clock::time_point now)
     for (const std::unique_ptr<SubDevice> &sub : subs_) {
         if (sub->leaving || (sub->lost() && sub->state() != State::kAbsent))
             next = std::min(next, now + kComeAgain);
+        else if (sub->removed_by_hand && sub->state() != State::kAbsent) // it sends what it was given
+            next = std::min(next, now + kLookAgain);
         else if (sub->present() && Trouble::wants_us(sub->trouble().look()))
             next = std::min(next, now + kComeAgain);
         else if (sub->usable() && sub->state() == State::kStarted && wanted(*sub) == State::kStarted &&
@@ -262,6 +265,7 @@ Clock::time_point VirtualPort::reconcile(Clock::time_point now, abi::Wait wait) 
     }
     (void)close_leaving(wait, nullptr, nullptr); // what could not join, or joined a port that was closed meanwhile
     end_leases();
+    vacate();
     host_.look(); // the event loop alone tells the application: two threads would be in its callbacks at once
     return next;
 }

@@ -23,6 +23,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -43,8 +44,43 @@ constexpr std::chrono::seconds kLongestBackOff{60};
 SubDevice::SubDevice(SubIndex index, std::string devargs, Selection &selection, Host &host,
                      std::unique_ptr<DeviceSource> source, Keeper *keeper, LinkRules link)
     : index_(index), source_(std::move(source)), devargs_(std::move(devargs)),
+      always_(source_ == nullptr ? devargs_ : std::string()),
       name_(source_ != nullptr ? source_->name() : std::string(device_name(devargs_))), selection_(selection),
       host_(host), keeper_(keeper), link_rules_(link), link_(link.delays) {}
+
+void SubDevice::move_in(std::string devargs, std::unique_ptr<DeviceSource> source) {
+    {
+        const std::lock_guard held(place_mutex_);
+        always_ = source == nullptr ? devargs : std::string();
+    }
+    source_ = std::move(source);
+    devargs_ = std::move(devargs);
+    name_ = source_ != nullptr ? source_->name() : std::string(device_name(devargs_));
+    link_ = LinkFilter(link_rules_.delays);
+    clear_stats();
+    plugins = removals = 0;
+    vacant = asked = named = missed_turn = said_busy = false;
+    reason.clear();
+    retry_now();
+}
+
+std::unique_ptr<DeviceSource> SubDevice::move_out() {
+    {
+        const std::lock_guard held(place_mutex_);
+        always_.clear();
+    }
+    devargs_.clear();
+    name_.clear();
+    reason.clear();
+    vacant = true;
+    dropped = removed_by_hand = false;
+    return std::move(source_);
+}
+
+bool SubDevice::is_always(std::string_view subsystem, std::string_view kernel_name) const {
+    const std::lock_guard held(place_mutex_);
+    return !always_.empty() && (kernel_name.empty() || is_about(always_, subsystem, kernel_name));
+}
 
 void SubDevice::be(std::string devargs) {
     devargs_ = std::move(devargs);

@@ -22,6 +22,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -138,6 +139,12 @@ class SubDevice final : public abi::PortListener {
     [[nodiscard]] const std::string &devargs() const noexcept { return devargs_; }
     /// Its source named a device for it. While it is absent.
     void be(std::string devargs);
+    /// A vacant place gets its sub-device: always the same device, or what the source names.
+    void move_in(std::string devargs, std::unique_ptr<DeviceSource> source);
+    /// The sub-device goes for good; its source is to be deleted where no lock is held.
+    [[nodiscard]] std::unique_ptr<DeviceSource> move_out();
+    /// Is it always the same device, and may this be that one? Any thread; waits for move_in() and move_out() only.
+    [[nodiscard]] bool is_always(std::string_view subsystem, std::string_view kernel_name) const;
     /// nullptr if it is always the same device.
     [[nodiscard]] DeviceSource *source() const noexcept { return source_.get(); }
     [[nodiscard]] const char *name() const noexcept { return name_.c_str(); }
@@ -194,6 +201,8 @@ class SubDevice final : public abi::PortListener {
     void look_again(Clock::time_point now, std::chrono::milliseconds poll) { next_try = now + poll; }
     void retry_now() noexcept;
 
+    bool vacant = false;          ///< nobody's place
+    bool dropped = false;         ///< goes for good: its place will be vacant
     bool removed_by_hand = false; ///< or detached by somebody else: stays absent until it is plugged by hand
     bool leaving = false;         ///< torn down; its port waits to be closed, outside of the mutex
     bool closing = false;         ///< somebody closes that port now, outside of the mutex
@@ -208,6 +217,7 @@ class SubDevice final : public abi::PortListener {
     bool said_busy = false;       ///< "an lcore is still inside" was logged for this removal
     Clock::time_point next_try{};
     Clock::time_point leaving_since{};
+    Clock::time_point sent_off{};   ///< since when it gets no packets to send, for it is to leave in peace
     Clock::time_point hold_until{}; ///< so long it gets no traffic unless its interface is up
     std::string reason;             ///< why it is not there
     std::shared_ptr<void> lease;    ///< what its source did to the device; undone when the last copy goes
@@ -223,9 +233,11 @@ class SubDevice final : public abi::PortListener {
     void take_in(const abi::PortStats &now);
 
     const SubIndex index_;
-    const std::unique_ptr<DeviceSource> source_;
+    std::unique_ptr<DeviceSource> source_;
     std::string devargs_;
-    std::string name_; ///< of the device, for logs: the devargs up to the first comma
+    mutable std::mutex place_mutex_; ///< for always_, which the event loop reads
+    std::string always_;             ///< the devargs of one that is always the same device
+    std::string name_;               ///< of the device, for logs: the devargs up to the first comma
     Selection &selection_;
     Host &host_;
     Keeper *const keeper_; ///< null: nobody makes calls on it

@@ -78,8 +78,11 @@ Clock::time_point SubDevice::look_at_link(abi::Ethdev &ethdev, Clock::time_point
     // pairs: sub-dips (SubDevice::on_link_change).
     const std::uint32_t dips = link_dips_.load(std::memory_order_acquire);
     const bool up = has_link(ethdev);
-    if (std::exchange(seen_dips_, dips) != dips && up)
-        (void)link_.see(false, now); // it was down and up again since the last look
+    // It was down and up again since the last look; from the second time on that is flapping.
+    for (std::uint32_t i = std::min(dips - std::exchange(seen_dips_, dips), 2U); up && i > 0; i--) {
+        (void)link_.see(false, now);
+        (void)link_.see(true, now);
+    }
     const LinkFilter::Verdict verdict = link_.see(up, now);
     heed(verdict);
     // It went down while we said the contrary: down it is, until the next look, which that event asks for.

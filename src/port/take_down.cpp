@@ -128,8 +128,9 @@ void VirtualPort::take_down_lost(Clock::time_point now) {
     for (const std::unique_ptr<SubDevice> &sub : subs_) {
         {
             const Locked held(mutex_);
-            if (closing_ || !has_to_leave(held, *sub))
+            if (closing_ || !has_to_leave(held, *sub) || (!sub->lost() && is_sending(held, *sub, Clock::now())))
                 continue;
+            sub->sent_off = {};
             if (sub->leaving_since == Clock::time_point{})
                 sub->leaving_since = now;
         }

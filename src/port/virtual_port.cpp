@@ -60,10 +60,13 @@ VirtualPort::VirtualPort(rte_eth_dev &dev, Config config, abi::Ethdev &ethdev, a
     const LinkRules links{.counts = config_.policy.switch_on == SwitchOn::kLink,
                           .delays = {.down_delay = config_.policy.down_delay, .up_delay = config_.policy.up_delay}};
     std::vector<Door *> doors;
-    for (std::uint8_t i = 0; i < config_.devices.size(); i++) {
-        const auto *fixed = std::get_if<FixedDevice>(&config_.devices[i]);
+    used_ = config_.devices.size();
+    sources.resize(kMaxSubDevices);
+    for (std::uint8_t i = 0; i < kMaxSubDevices; i++) {
+        const auto *fixed = i < used_ ? std::get_if<FixedDevice>(&config_.devices[i]) : nullptr;
         subs_.push_back(std::make_unique<SubDevice>(SubIndex{i}, fixed != nullptr ? fixed->devargs : std::string(),
-                                                    selection_, host_, std::move(sources.at(i)), this, links));
+                                                    selection_, host_, std::move(sources[i]), this, links));
+        subs_.back()->vacant = i >= used_;
         doors.push_back(&subs_.back()->door());
     }
     queues_ = std::make_unique<Queues>(selection_, doors);
@@ -244,6 +247,7 @@ Status VirtualPort::start() {
     for (std::uint16_t q = 0; q < configuration_.tx_queues; q++)
         dev_.data->tx_queue_state[q] =
             queues_->tx(QueueId{q}).run ? RTE_ETH_QUEUE_STATE_STARTED : RTE_ETH_QUEUE_STATE_STOPPED;
+    note_own_switch(held);
     (void)settle(held, Clock::now()); // valid from the first moment
     announced_ = abi::load_link(dev_);
     publish(held);
@@ -276,7 +280,7 @@ Status VirtualPort::stop() {
         return first;
     std::fill_n(dev_.data->rx_queue_state, configuration_.rx_queues, std::uint8_t{RTE_ETH_QUEUE_STATE_STOPPED});
     std::fill_n(dev_.data->tx_queue_state, configuration_.tx_queues, std::uint8_t{RTE_ETH_QUEUE_STATE_STOPPED});
-    note_switch(held);
+    note_own_switch(held);
     settle_link(held);
     return {};
 }
@@ -324,51 +328,6 @@ void VirtualPort::take_back(const Locked &held, const std::vector<Before> &subs)
         }
         roll_back(held, *sub, had.missing_from(sub->has()));
     }
-}
-
-Status VirtualPort::make_active(SubIndex sub) {
-    const Locked held(mutex_);
-    if (sub.raw() >= subs_.size())
-        return {-EINVAL, "find that sub-device"};
-    // Its active one may be lost at this moment: then that is one more reason to switch.
-    for (;;) {
-        const Selection::View view = selection_.view();
-        if ((view.usable & ~view.down & 1U << sub.raw()) == 0)
-            return {-EAGAIN, "switch to a sub-device that can carry no traffic"};
-        if (sub != view.active)
-            announce_first(held, sub);
-        if (selection_.choose(sub, view.active, Hold::kHeld))
-            break;
-    }
-    note_switch(held);
-    host_.wake();
-    return {};
-}
-
-Status VirtualPort::remove_by_hand(SubIndex sub) {
-    const Locked held(mutex_);
-    if (sub.raw() >= subs_.size())
-        return {-EINVAL, "find that sub-device"};
-    SubDevice &s = *subs_[sub.raw()];
-    s.removed_by_hand = true;
-    s.shut();
-    note_switch(held);
-    host_.wake();
-    return {};
-}
-
-Status VirtualPort::plug_by_hand(SubIndex sub) {
-    const Locked held(mutex_);
-    if (sub.raw() >= subs_.size())
-        return {-EINVAL, "find that sub-device"};
-    SubDevice &s = *subs_[sub.raw()];
-    s.removed_by_hand = false;
-    s.leaving_since = {}; // if it had not left yet, then it stays
-    s.said_busy = false;
-    s.asked = false; // an answer may be there since long ago
-    s.retry_now();
-    host_.wake();
-    return {};
 }
 
 void VirtualPort::report(const Status &status) const {

@@ -18,6 +18,7 @@
 #include "port/settings.h"
 #include "port/shared.h"
 #include "port/sub_device.h"
+#include "port/switch_listeners.h"
 #include "port/xstats.h"
 
 #include <rte_ethdev.h>
@@ -87,21 +88,30 @@ class VirtualPort final : public Keeper {
     /// Looks whether the devices below still exist, for when an event was missed. Lock-free.
     void check_devices() noexcept;
     /// A device came or changed, or any device may have (without a name): sub-devices that are absent, and are always
-    /// the same device, are looked for at once if it may be theirs. Lock-free.
-    void device_came(std::string_view subsystem, std::string_view kernel_name) noexcept;
+    /// the same device, are looked for at once if it may be theirs.
+    void device_came(std::string_view subsystem, std::string_view kernel_name);
 
     // ---- a thread that takes a sub-device off its bus behind our back
     bool give_up(SubDevice &sub) noexcept override;
 
-    // ---- operator (telemetry)
-    Status make_active(SubIndex sub);
+    // ---- operator (telemetry, rte_pmd_holdfast.h): membership.cpp
+    /// Makes a sub-device active: with kHeld for as long as it has a link, with kPinned as long as it is there.
+    Status make_active(SubIndex sub, Hold hold = Hold::kHeld);
+    /// The policies choose again.
+    Status release_active();
+    /// It leaves in peace, and stays absent until it is plugged by hand; dropped, it leaves for good.
     Status remove_by_hand(SubIndex sub);
+    Status drop(SubIndex sub);
     Status plug_by_hand(SubIndex sub);
+    /// One more sub-device. With `source` it is what that names, else always the device of `devargs`.
+    Status add(std::string devargs, std::unique_ptr<DeviceSource> source, SubIndex &out);
+    /// Who hears of switches.
+    [[nodiscard]] SwitchListeners &listeners() noexcept { return listeners_; }
     struct SubInfo {
         std::string devargs, source, state, reason; ///< source: empty if it is always this device
         std::string link;                           ///< "up", "shaky", "down"; empty if it does not run
         std::uint64_t link_failures = 0;
-        bool wanted = false, active = false, joined = false;
+        bool wanted = false, active = false, joined = false, vacant = false;
         PortId port{};
         std::uint64_t removals = 0, plugins = 0;
         abi::PortStats stats{};
@@ -162,6 +172,8 @@ class VirtualPort final : public Keeper {
 
     /// Logs a failure that leaves the driver; what the application asked wrongly only at INFO.
     void report(const Status &status) const;
+    [[nodiscard]] std::chrono::milliseconds exec_timeout() const noexcept { return config_.exec_timeout; }
+    [[nodiscard]] SubIndex active() const noexcept { return selection_.active(); }
     [[nodiscard]] PortId id() const noexcept { return id_; }
     [[nodiscard]] const char *name() const noexcept { return name_.c_str(); }
 
@@ -252,6 +264,10 @@ class VirtualPort final : public Keeper {
 
     // ---- link: link.cpp
     void note_switch(const Locked &) HOLDFAST_TSA(requires_capability(mutex_));
+    /// Those who listen are told that this one is active now, when the event loop comes round.
+    void tell_later(const Locked &, SubIndex active) HOLDFAST_TSA(requires_capability(mutex_));
+    /// For a switch that is the application's own doing, a start or a stop: nobody is told.
+    void note_own_switch(const Locked &) HOLDFAST_TSA(requires_capability(mutex_));
     void say_link(const Locked &, SubDevice &sub) const HOLDFAST_TSA(requires_capability(mutex_));
     Clock::time_point look_at_links(const Locked &, Clock::time_point now) HOLDFAST_TSA(requires_capability(mutex_));
     [[nodiscard]] bool is_faster(const Locked &, SubDevice &one, SubDevice &other)
@@ -266,6 +282,19 @@ class VirtualPort final : public Keeper {
     void settle_link(const Locked &) HOLDFAST_TSA(requires_capability(mutex_));
     /// Is the link another one than the application was last told of? It is told now.
     bool link_is_news(const Locked &) HOLDFAST_TSA(requires_capability(mutex_));
+
+    // ---- who belongs to the port: membership.cpp
+    /// The sub-device in that place, if there is one.
+    Status find(const Locked &, SubIndex index, SubDevice *&out) HOLDFAST_TSA(requires_capability(mutex_));
+    /// From now on it gets nothing more to send, for it is to leave.
+    void send_off(const Locked &, SubDevice &sub) HOLDFAST_TSA(requires_capability(mutex_));
+    /// Does it still send what it was given before?
+    [[nodiscard]] bool is_sending(const Locked &, SubDevice &sub, Clock::time_point now)
+        HOLDFAST_TSA(requires_capability(mutex_));
+    /// Places of those that have left for good become vacant.
+    void vacate();
+    /// What a place counted stays the port's when somebody else moves in.
+    void add_to_gone(const Locked &, const SubDevice &place) HOLDFAST_TSA(requires_capability(mutex_));
 
     // ---- announcements: announcing.cpp
     [[nodiscard]] bool announces(const Locked &) const HOLDFAST_TSA(requires_capability(mutex_));
@@ -325,7 +354,10 @@ class VirtualPort final : public Keeper {
 
     alignas(kCacheLine) Selection selection_; ///< read by lcores at every Tx burst, so alone on its line
     alignas(kCacheLine) mutable Mutex mutex_;
-    std::vector<std::unique_ptr<SubDevice>> subs_; ///< the list is fixed once the port exists
+    std::vector<std::unique_ptr<SubDevice>> subs_;           ///< all places; fixed once the port exists
+    std::size_t used_ HOLDFAST_TSA(guarded_by(mutex_)) = 0;  ///< places from here on were never used
+    abi::PortStats gone_ HOLDFAST_TSA(guarded_by(mutex_)){}; ///< counted by those that left for good
+    SwitchListeners listeners_;
     std::unique_ptr<Queues> queues_ HOLDFAST_TSA(pt_guarded_by(mutex_));
     Settings settings_ HOLDFAST_TSA(guarded_by(mutex_));
     State wanted_ HOLDFAST_TSA(guarded_by(mutex_)) = State::kProbed;
@@ -362,6 +394,8 @@ class VirtualPort final : public Keeper {
     rte_eth_link announced_ HOLDFAST_TSA(guarded_by(mutex_)){}; ///< what the application knows of the link
     SubIndex last_active_ HOLDFAST_TSA(guarded_by(mutex_));
     bool had_active_ HOLDFAST_TSA(guarded_by(mutex_)) = false;
+    std::optional<SwitchWhy> why_ HOLDFAST_TSA(guarded_by(mutex_)); ///< of the next switch, if it was a choice
+    std::vector<SwitchEvent> untold_ HOLDFAST_TSA(guarded_by(mutex_));
     std::uint64_t switches_ HOLDFAST_TSA(guarded_by(mutex_)) = 0;
     SharedPort *const shared_; ///< in the ethdev's dev_private, which goes with the ethdev; null in unit tests
     std::unique_ptr<Snapshot> snapshot_;                              ///< being put together; published as a whole

@@ -161,10 +161,9 @@ TEST_F(Switching, ALinkThatFlapsIsLeftAloneAndCounted) {
     ASSERT_TRUE(both_joined(port));
     for (int i = 0; i < 200; i++)
         a.link(i % 2 != 0);
-    EXPECT_TRUE(eventually([&] { return port.sub(0).link != "down"; }));
+    EXPECT_TRUE(eventually([&] { return port.sub(0).link_failures >= 2; }));
     const VirtualPort::Info info = port.describe();
     EXPECT_LE(info.switches, 5U);
-    EXPECT_GE(info.subs[0].link_failures, 2U);
     EXPECT_EQ(info.active.raw(), 1);
     EXPECT_TRUE(eventually([&] { return port.active() == 0; })) << "it is given another chance when it keeps still";
 }

@@ -208,6 +208,7 @@ class Ethdev final : public abi::Ethdev {
     std::size_t send(PortId, QueueId, std::span<const std::span<const std::uint8_t>> frames) override {
         return frames.size();
     }
+    int tx_status(PortId, QueueId, std::uint16_t) override { return RTE_ETH_TX_DESC_DONE; }
     bool promiscuous(PortId port) override {
         count(port, Op::kPromiscuous);
         return nic(port).set.promiscuous;
