@@ -101,8 +101,10 @@ Status VirtualPort::change(const Change &change, Refusal refusal) {
     if (lacking != 0 && done.empty() && status.ok())
         return {-ENOTSUP, holdfast::describe(change)};
     settings_.record(change);
-    if (std::holds_alternative<LinkUp>(change))
-        host_.wake(); // the link may be another now
+    if (std::holds_alternative<LinkUp>(change)) { // not every driver tells of what it was told
+        (void)settle(held, Clock::now());
+        host_.look();
+    }
     return status;
 }
 

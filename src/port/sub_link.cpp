@@ -18,6 +18,12 @@
 // What is known of a sub-device's link, and what follows from it.
 
 namespace holdfast {
+namespace {
+
+/// Drivers that tell of their link are looked at all the same: one may not tell of what it does itself.
+constexpr std::chrono::milliseconds kEventMissed{1000};
+
+} // namespace
 
 bool SubDevice::link_is_ready() noexcept {
     const std::optional<unsigned> flags = netdev_flags(netdev());
@@ -90,7 +96,7 @@ Clock::time_point SubDevice::look_at_link(abi::Ethdev &ethdev, Clock::time_point
         link_rules_.delays.down_delay == std::chrono::milliseconds::zero())
         selection_.lose_link(index_);
     link_changed_ = link_changed_ || verdict != before;
-    return std::min(link_.due(), link_events_ ? Clock::time_point::max() : now + poll);
+    return std::min(link_.due(), now + (link_events_ ? std::max(poll, kEventMissed) : poll));
 }
 
 } // namespace holdfast

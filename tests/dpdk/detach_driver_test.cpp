@@ -28,7 +28,8 @@ std::atomic<int> g_inside{0};
 int pair_ok(rte_eth_dev *) {
     return 0;
 }
-int pair_link(rte_eth_dev *, int) {
+int pair_link(rte_eth_dev *dev, int) {
+    dev->data->dev_link.link_status = RTE_ETH_LINK_UP;
     return 0;
 }
 int pair_queue(rte_eth_dev *, std::uint16_t, std::uint16_t, unsigned, const rte_eth_rxconf *, rte_mempool *) {
@@ -114,7 +115,7 @@ class DetachPair : public Detach {
 
 TEST_F(DetachPair, ARemovalThatTheDriverRefusesLeavesTheSubDeviceInTheTraffic) {
     Mayfly m;
-    Vport port("hotplug_poll=2,dev(" + name_ + ")," + m.dev());
+    Vport port("hotplug_poll=2,announce=0,dev(" + name_ + ")," + m.dev());
     ASSERT_EQ(port.up(pool()), 0);
     ASSERT_TRUE(eventually([&] { return port.joined(0) && port.active() == 0; }));
     const PortId below = port.sub(0).port;
@@ -134,7 +135,7 @@ TEST_F(DetachPair, ARemovalThatTheDriverRefusesLeavesTheSubDeviceInTheTraffic) {
 
 TEST_F(DetachPair, AnLcoreThatDoesNotComeOutMakesItFailAndTheSubDeviceStays) {
     Mayfly m;
-    Vport port("hotplug_poll=2,dev(" + name_ + ")," + m.dev());
+    Vport port("hotplug_poll=2,announce=0,dev(" + name_ + ")," + m.dev());
     ASSERT_EQ(port.up(pool()), 0);
     ASSERT_TRUE(eventually([&] { return port.joined(0) && port.joined(1) && port.active() == 0; }));
     g_stay.store(true);
@@ -155,7 +156,7 @@ TEST_F(DetachPair, AnLcoreThatDoesNotComeOutMakesItFailAndTheSubDeviceStays) {
 
 TEST_F(DetachPair, ADeviceWithTwoPortsIsDetachedWithBoth) {
     Mayfly m;
-    Vport port("hotplug_poll=2,dev(" + name_ + ")," + m.dev());
+    Vport port("hotplug_poll=2,announce=0,dev(" + name_ + ")," + m.dev());
     ASSERT_EQ(port.up(pool()), 0);
     ASSERT_TRUE(eventually([&] { return port.joined(0) && port.active() == 0; }));
     std::uint16_t second = 0;
@@ -169,7 +170,7 @@ TEST_F(DetachPair, ADeviceWithTwoPortsIsDetachedWithBoth) {
 
 TEST_F(DetachPair, ADeviceThatStaysOnTheBusHasItsOwnDriverAgain) {
     Mayfly m;
-    Vport port("hotplug_poll=2,dev(" + name_ + ")," + m.dev());
+    Vport port("hotplug_poll=2,announce=0,dev(" + name_ + ")," + m.dev());
     ASSERT_EQ(port.up(pool()), 0);
     ASSERT_TRUE(eventually([&] { return port.joined(0); }));
     EXPECT_NE(rte_dev_driver(find_vdev(name_)), driver()) << "the shadow";

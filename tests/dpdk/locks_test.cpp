@@ -94,6 +94,7 @@ TEST_F(Locks, AnApplicationMayCallThePortFromItsLinkCallback) {
         return 0;
     };
     ASSERT_EQ(rte_eth_dev_callback_register(port.id(), RTE_ETH_EVENT_INTR_LSC, on_link, &reentry), 0);
+    b.link(false);
     a.link(false);
     EXPECT_TRUE(eventually([&] { return reentry.calls.load() >= 1; }));
     a.link(true);
@@ -124,6 +125,7 @@ TEST_F(Locks, AnApplicationMayCloseThePortInItsLinkCallback) {
         ASSERT_EQ(rte_eth_dev_callback_register(RTE_ETH_ALL, RTE_ETH_EVENT_INTR_LSC, on_link, &reentry), 0);
         if (round % 2 == 1)
             b.unplug();
+        b.link(false);
         a.link(false);
         ASSERT_TRUE(eventually([&] { return reentry.calls.load() == 1; }));
         EXPECT_EQ(reentry.errors.load(), 0);

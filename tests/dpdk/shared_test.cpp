@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -83,8 +84,11 @@ TEST_F(Shared, HoldsWhatThePrimaryIsAnswered) {
     const int count = rte_eth_xstats_get(port.id(), nullptr, 0);
     std::vector<rte_eth_xstat> here(static_cast<std::size_t>(count));
     ASSERT_EQ(rte_eth_xstats_get(port.id(), here.data(), static_cast<unsigned>(count)), count);
-    std::vector<rte_eth_xstat> there(2 + 2 * 8);
-    ASSERT_EQ(xstat_values(s->port_counts, {s->sub_counts.data(), s->sub_count}, there.data(), 18), 18);
+    const std::span subs(s->sub_counts.data(), s->sub_count);
+    ASSERT_EQ(subs.size(), 2U);
+    std::vector<rte_eth_xstat> there(static_cast<std::size_t>(xstat_values(s->port_counts, subs, nullptr, 0)));
+    const auto room = static_cast<unsigned>(there.size());
+    ASSERT_EQ(xstat_values(s->port_counts, subs, there.data(), room), static_cast<int>(room));
     for (std::size_t i = 0; i < there.size(); i++)
         EXPECT_EQ(there[i].value, here[here.size() - there.size() + i].value) << i;
 }

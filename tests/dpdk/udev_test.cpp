@@ -69,7 +69,10 @@ class UdevPort : public WithPorts {
         [[nodiscard]] std::string command() const {
             return "link add " + name + " address " + mac + " up type veth peer name " + name + "p";
         }
-        void make() const { ip(command()); }
+        void make() const {
+            ip(command());
+            ip("link set " + name + "p up"); // or there is no carrier
+        }
         void remove() const { ip("link del " + name); }
         std::string name;
         std::string mac;
@@ -119,6 +122,7 @@ TEST_F(UdevPort, AnInterfaceThatIsNotUpYetGetsItsTrafficWhenItIs) {
         ip("link add slowup type veth peer name slowup1");
         ASSERT_TRUE(eventually([&] { return port.state(0) == "started"; }));
         EXPECT_EQ(port.active(), 1) << "it is down";
+        ip("link set slowup1 up");
         ip("link set slowup up");
         EXPECT_TRUE(eventually([&] { return port.joined(0) && port.active() == 0; }));
         ip("link del slowup");

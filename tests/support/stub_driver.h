@@ -58,7 +58,10 @@ class StubDriver {
     static std::string port_name(const std::string &device, int index) { return device + "_" + std::to_string(index); }
 
     static int ok(rte_eth_dev *) { return 0; }
-    static int link(rte_eth_dev *, int) { return 0; }
+    static int link(rte_eth_dev *dev, int) {
+        dev->data->dev_link.link_status = RTE_ETH_LINK_UP;
+        return 0;
+    }
     static int info(rte_eth_dev *, rte_eth_dev_info *info) {
         info->max_rx_queues = info->max_tx_queues = 1;
         info->max_rx_pktlen = 1518;
