@@ -185,7 +185,9 @@ rte_vdev_driver g_driver = [] {
 // What dpdk-pmdinfo.py looks for in the module's read-only data.
 [[gnu::used]] const char kPmdInfo[] =
     "PMD_INFO_STRING= {\"name\" : \"net_holdfast\", \"params\" : \"dev(<devargs>) exec(<command>) fd(<number>[,force]) "
-    "mac=<mac> hotplug_poll=<ms> exec_timeout=<ms>\", "
+    "udev(<match;...>) mac=<mac> hotplug_poll=<ms> exec_timeout=<ms> switch_on=link|removal "
+    "reselect=always|better|failure lsc_poll=<ms> down_delay=<ms> up_delay=<ms> announce=<int> announce_vlans=no|yes "
+    "rx=all|active tx=active|balance|round-robin|broadcast xmit_policy=l2|l23|l34 no_active=hold|drop\", "
     "\"kmod\" : \"\", \"pci_ids\" : []}";
 
 } // namespace

@@ -9,6 +9,7 @@
 #include "base/state.h"
 #include "port/device_source.h"
 #include "port/device_text.h"
+#include "port/netdev.h"
 #include "port/settings.h"
 
 #include <rte_debug.h>
@@ -208,6 +209,13 @@ Status SubDevice::adopt(abi::Ethdev &ethdev, PortId port, bool used) {
         has_.mtu = mtu;
     if (const int mask = ethdev.vlan_offload(port); mask >= 0)
         has_.vlan_offload = mask;
+    own_ = {};
+    own_.default_mac = own_mac_;
+    own_.promiscuous = has_.promiscuous;
+    own_.allmulticast = has_.allmulticast;
+    own_.mtu = has_.mtu;
+    own_flags_ = netdev_flags(info.if_index);
+    own_netdev_mtu_ = netdev_mtu(info.if_index);
     if (used)
         inherit(ethdev.leftovers(port));
     // pairs: sub-lost (SubDevice::lose): nobody can lose it before listen().
@@ -237,10 +245,28 @@ Status SubDevice::adopt(abi::Ethdev &ethdev, PortId port, bool used) {
 void SubDevice::hand_back(abi::Ethdev &ethdev) {
     if (!counted_last_)
         count(ethdev);
-    if ((flags() & kGone) != 0 || !has_.default_mac || rte_is_same_ether_addr(&*has_.default_mac, &own_mac_) != 0)
+    if ((flags() & kGone) != 0)
         return;
-    if (ethdev.set_default_mac(port_, own_mac_) == 0) // if not, it is no worse
-        has_.default_mac = own_mac_;
+    Settings before = has_;
+    before.macs = {}; // lists, and what its next owner configures anyway, go with the port
+    before.vlans = {};
+    before.mc_list.reset();
+    before.second_hand = false;
+    // What somebody else did to the interface behind it meanwhile is his affair.
+    const unsigned ours = (has_.promiscuous != own_.promiscuous ? unsigned{IFF_PROMISC} : 0U) |
+                          (has_.allmulticast != own_.allmulticast ? unsigned{IFF_ALLMULTI} : 0U) |
+                          (has_.link_up ? unsigned{IFF_UP} : 0U);
+    const bool mtu = has_.mtu != own_.mtu;
+    if (has_.link_up)
+        own_.link_up = true; // as a new device has it
+    for (const Change &c : own_.missing_from(before))
+        if (holdfast::apply(ethdev, port_, c) == 0) // if not, it is no worse
+            has_.record(c);
+    if (own_flags_ && ours != 0)
+        (void)set_netdev_flags(info_.if_index, ours, *own_flags_);
+    // A driver may refuse the MTU that its interface had before it came.
+    if (own_netdev_mtu_ && mtu && netdev_mtu(info_.if_index) != own_netdev_mtu_)
+        (void)set_netdev_mtu(info_.if_index, *own_netdev_mtu_);
 }
 
 void SubDevice::leave(abi::Ethdev &ethdev) {

@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -121,7 +122,8 @@ class SubDevice final : public abi::PortListener {
     // ---- life
     /// A port that is ours from now on. Reads what it is and has. `used`: see abi::Probed.
     Status adopt(abi::Ethdev &ethdev, PortId port, bool used = false);
-    /// Its last counters are added to the port's, and it gets its own MAC back, for whoever has it next.
+    /// Its last counters are added to the port's, and it gets back what it had before it was ours, for whoever has it
+    /// next: MAC address, promiscuous and allmulticast mode, MTU, and the interface behind it its flags and MTU.
     void hand_back(abi::Ethdev &ethdev);
     /// It is ours no longer. What remains is to close the port and remove the device, if they still are there.
     void leave(abi::Ethdev &ethdev);
@@ -262,6 +264,9 @@ class SubDevice final : public abi::PortListener {
     rte_eth_dev_info info_{};
     rte_ether_addr own_mac_{};
     Settings has_;
+    Settings own_;                      ///< what it had when it became ours, as far as that is given back
+    std::optional<unsigned> own_flags_; ///< and the interface behind it
+    std::optional<int> own_netdev_mtu_;
     Counters counters_;
     bool counted_last_ = false; ///< there will be no more of them
     bool counted_out_ = false;  ///< counting began anew while it could not be asked: its last counters are of before

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "abi/ethdev.h"
 #include "base/link_filter.h"
-#include "port/netdev_flags.h"
+#include "port/netdev.h"
 #include "port/sub_device.h"
 
 #include <rte_ethdev.h>
