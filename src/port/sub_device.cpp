@@ -328,7 +328,12 @@ Outcome SubDevice::judge(abi::Ethdev &ethdev, int rc) noexcept {
 
 Outcome SubDevice::apply(abi::Ethdev &ethdev, const Change &change, int &rc) {
     rc = holdfast::apply(ethdev, port_, change);
-    const Outcome outcome = judge(ethdev, rc);
+    Outcome outcome = judge(ethdev, rc);
+    // A virtual function that is not trusted. It joins all the same; not so with a wrong MAC address, which would keep
+    // it from receiving anything.
+    if (outcome == Outcome::kRefused && rc == -EPERM &&
+        (std::holds_alternative<Promiscuous>(change) || std::holds_alternative<Allmulticast>(change)))
+        outcome = Outcome::kLacking;
     if (outcome == Outcome::kDone)
         has_.record(change);
     return outcome;

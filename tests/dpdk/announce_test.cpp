@@ -253,6 +253,7 @@ class OnABridge : public Announce {
     const Veth first_, second_, outside_;
 };
 
+// FAULTS F85.
 TEST_F(OnABridge, InboundTrafficMovesWithoutAnOutboundPacketOfTheApplication) {
     for (const bool announces : {true, false}) { // without it the bridge sends to the old place on and on
         Vport port(devargs(std::string("announce=") + (announces ? "1" : "0")));

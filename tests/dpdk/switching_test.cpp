@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // When the active sub-device becomes another one, and when not.
 #include "support/virtual_port.h"
+#include <rte_pmd_holdfast.h>
 
 #include <gtest/gtest.h>
 
+#include <rte_ethdev.h>
+#include <rte_ether.h>
+
+#include <cerrno>
 #include <cstdint>
 #include <string>
+#include <tuple>
 
 namespace holdfast::test {
 namespace {
@@ -23,7 +29,7 @@ class Switching : public WithPorts {
     }
 };
 
-// In-tree net_failsafe loses all traffic until the link returns.
+// FAULTS F81. In-tree net_failsafe loses all traffic until the link returns.
 TEST_F(Switching, TheLossOfTheActiveLinkMovesTheTrafficInTheEventItself) {
     Mayfly a, b;
     Vport port(devargs_of({&a, &b}));
@@ -154,6 +160,7 @@ TEST_F(Switching, ALinkThatComesBackWaitsForTheUpDelay) {
     EXPECT_EQ(port.sub(0).link, "up");
 }
 
+// FAULTS F86.
 TEST_F(Switching, ALinkThatFlapsIsLeftAloneAndCounted) {
     Mayfly a, b;
     Vport port(devargs_of({&a, &b}));
@@ -180,6 +187,54 @@ TEST_F(Switching, OneChosenByHandKeepsTheTrafficUntilItsLinkIsDown) {
     EXPECT_EQ(port.switch_to(1).code(), -EAGAIN) << "it has no link";
     b.link(true);
     EXPECT_TRUE(always([&] { return port.active() == 0; }, 50ms));
+}
+
+// FAULTS F164: however it became active.
+TEST_F(Switching, WhoeverIsActiveHasThePortsMacAddress) {
+    Mayfly a("mac=02:00:00:00:00:0a"), b("mac=02:00:00:00:00:0b"), c("mac=02:00:00:00:00:0c");
+    Vport port(devargs_of({&a, &b}));
+    ASSERT_EQ(port.up(pool()), 0);
+    ASSERT_TRUE(both_joined(port));
+    const auto expect_mac = [&](const Mayfly &m, std::uint8_t last) {
+        EXPECT_TRUE(carries(port, m));
+        EXPECT_EQ(m.settings().mac[5], last) << m.name();
+        EXPECT_EQ(port.mac().addr_bytes[5], last);
+    };
+    expect_mac(a, 0x0a);
+    a.link(false);
+    expect_mac(b, 0x0a);
+    ASSERT_EQ(rte_pmd_holdfast_add(port.id(), c.dev().c_str(), nullptr, 0), 2);
+    ASSERT_TRUE(eventually([&] { return port.joined(2); }));
+    b.unplug();
+    expect_mac(c, 0x0a);
+    a.link(true);
+    ASSERT_TRUE(eventually([&] { return port.active() == 0; }));
+    ASSERT_EQ(rte_pmd_holdfast_drop(port.id(), 0), 0);
+    expect_mac(c, 0x0a);
+    rte_ether_addr mac{.addr_bytes = {2, 0, 0, 0, 0, 0x1d}};
+    ASSERT_EQ(rte_eth_dev_default_mac_addr_set(port.id(), &mac), 0);
+    expect_mac(c, 0x1d);
+}
+
+// FAULTS F175: a virtual function that nobody trusts.
+TEST_F(Switching, ASubDeviceThatMayNotChangeItsModeOrItsMacAddressKeepsThemAndCarriesTraffic) {
+    Mayfly vf("mac=02:00:00:00:00:0e"), b;
+    vf.fail("mac_addr_set", EPERM);
+    for (const char *op : {"promiscuous_enable", "allmulticast_enable"})
+        vf.fail(op, EPERM);
+    Vport port(devargs_of({&vf, &b}, "hotplug_poll=5"));
+    ASSERT_EQ(port.up(pool()), 0);
+    ASSERT_TRUE(both_joined(port));
+    EXPECT_EQ(port.mac().addr_bytes[5], 0x0e) << "the port has that of its first one";
+    EXPECT_EQ(rte_eth_promiscuous_enable(port.id()), 0) << "the other one can";
+    EXPECT_EQ(rte_eth_allmulticast_enable(port.id()), 0);
+    EXPECT_TRUE(carries(port, vf));
+    vf.unplug();
+    ASSERT_TRUE(eventually([&] { return !vf.there(); }));
+    EXPECT_TRUE(carries(port, b));
+    vf.plug();
+    ASSERT_TRUE(both_joined(port)) << port.sub(0).reason;
+    EXPECT_TRUE(eventually([&] { return carries(port, vf); }));
 }
 
 // Threads that report losses of link while the control side weighs them.
