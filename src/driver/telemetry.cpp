@@ -120,6 +120,10 @@ int info(const char *, const char *params, rte_tel_data *data) noexcept {
             rte_tel_data_start_dict(data);
             rte_tel_data_add_dict_string(data, "name", about.name.c_str());
             rte_tel_data_add_dict_int(data, "active", about.active.valid() ? about.active.raw() : -1);
+            rte_tel_data_add_dict_string(data, "chosen",
+                                         about.hold == Hold::kFree   ? "by policy"
+                                         : about.hold == Hold::kHeld ? "by hand"
+                                                                     : "pinned");
             rte_tel_data_add_dict_uint(data, "switches", about.switches);
             rte_tel_data_add_dict_uint(data, "tx_refused_bursts", about.refused);
             rte_tel_data_add_dict_uint(data, "announcements", about.announcements);

@@ -170,6 +170,7 @@ VirtualPort::Info VirtualPort::describe() {
     const Selection::View view = selection_.view();
     Info info{.name = name_,
               .active = view.active,
+              .hold = view.hold,
               .switches = switches_,
               .refused = queues_->refused(),
               .announcements = frames_announced_,

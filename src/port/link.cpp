@@ -83,13 +83,13 @@ void VirtualPort::say_link(const Locked &, SubDevice &sub) const {
     if (!sub.take_link_change())
         return;
     const LinkFilter &link = sub.link();
-    if (link.verdict() == LinkFilter::Verdict::kDown)
-        HOLDFAST_LOG(NOTICE, "%s: the link of %s is down", name(), sub.name());
-    else if (link.verdict() == LinkFilter::Verdict::kGood)
+    if (link.verdict() == LinkFilter::Verdict::kGood)
         HOLDFAST_LOG(NOTICE, "%s: the link of %s is up", name(), sub.name());
-    else
-        HOLDFAST_LOG(INFO, "%s: the link of %s is up; it has to stay so for %lld ms", name(), sub.name(),
-                     static_cast<long long>(std::max(config_.policy.up_delay, link.held_down()).count()));
+    else if (link.held_down() == LinkFilter::Span::zero())
+        HOLDFAST_LOG(NOTICE, "%s: the link of %s is down", name(), sub.name());
+    else // what it does until then is not logged
+        HOLDFAST_LOG(NOTICE, "%s: the link of %s is down, again within a minute; it has to be up for %lld ms", name(),
+                     sub.name(), static_cast<long long>(link.held_down().count()));
 }
 
 Clock::time_point VirtualPort::look_at_links(const Locked &held, Clock::time_point now) {

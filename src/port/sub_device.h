@@ -116,7 +116,7 @@ class SubDevice final : public abi::PortListener {
     /// The same for one that starts, before its gate opens. `trusted`: without delays.
     void begin_link(abi::Ethdev &ethdev, Clock::time_point now, bool trusted);
     [[nodiscard]] const LinkFilter &link() const noexcept { return link_; }
-    /// Did the last look change the verdict? Asked once.
+    /// Is it trusted since the last look and was not before, or the other way round? Asked once.
     [[nodiscard]] bool take_link_change() noexcept { return std::exchange(link_changed_, false); }
 
     // ---- life

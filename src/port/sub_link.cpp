@@ -80,7 +80,7 @@ void SubDevice::begin_link(abi::Ethdev &ethdev, Clock::time_point now, bool trus
 Clock::time_point SubDevice::look_at_link(abi::Ethdev &ethdev, Clock::time_point now, std::chrono::milliseconds poll) {
     if (!link_rules_.counts || state_ != State::kStarted || !usable())
         return Clock::time_point::max();
-    const LinkFilter::Verdict before = link_.verdict();
+    const bool trusted = link_.verdict() == LinkFilter::Verdict::kGood;
     // pairs: sub-dips (SubDevice::on_link_change).
     const std::uint32_t dips = link_dips_.load(std::memory_order_acquire);
     const bool up = has_link(ethdev);
@@ -95,7 +95,7 @@ Clock::time_point SubDevice::look_at_link(abi::Ethdev &ethdev, Clock::time_point
     if (link_dips_.load(std::memory_order_acquire) != dips && // pairs: sub-dips (SubDevice::on_link_change)
         link_rules_.delays.down_delay == std::chrono::milliseconds::zero())
         selection_.lose_link(index_);
-    link_changed_ = link_changed_ || verdict != before;
+    link_changed_ = link_changed_ || trusted != (verdict == LinkFilter::Verdict::kGood);
     return std::min(link_.due(), now + (link_events_ ? std::max(poll, kEventMissed) : poll));
 }
 

@@ -119,6 +119,7 @@ class VirtualPort final : public Keeper {
     struct Info {
         std::string name;
         SubIndex active{};
+        Hold hold = Hold::kFree;
         std::uint64_t switches = 0, refused = 0, announcements = 0;
         std::vector<SubInfo> subs;
     };

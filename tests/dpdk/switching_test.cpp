@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // When the active sub-device becomes another one, and when not.
+#include "support/captured_log.h"
 #include "support/virtual_port.h"
 #include <rte_pmd_holdfast.h>
 
@@ -11,6 +12,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <string>
+#include <thread>
 #include <tuple>
 
 namespace holdfast::test {
@@ -166,12 +168,17 @@ TEST_F(Switching, ALinkThatFlapsIsLeftAloneAndCounted) {
     Vport port(devargs_of({&a, &b}));
     ASSERT_EQ(port.up(pool()), 0);
     ASSERT_TRUE(both_joined(port));
-    for (int i = 0; i < 200; i++)
+    const CapturedLog log;
+    for (int i = 0; i < 200; i++) {
         a.link(i % 2 != 0);
+        if (i % 20 == 0)
+            std::this_thread::sleep_for(5ms); // so that it is looked at in between
+    }
     EXPECT_TRUE(eventually([&] { return port.sub(0).link_failures >= 2; }));
     const VirtualPort::Info info = port.describe();
     EXPECT_LE(info.switches, 5U);
     EXPECT_EQ(info.active.raw(), 1);
+    EXPECT_LE(log.lines_with("the link of", a.name()), 4U) << log.text();
     EXPECT_TRUE(eventually([&] { return port.active() == 0; })) << "it is given another chance when it keeps still";
 }
 
