@@ -18,7 +18,9 @@ if(NOT HOLDFAST_CLANGXX)
 endif()
 
 set(fuzzed_sources
+    ${CMAKE_SOURCE_DIR}/src/datapath/flow_hash.cpp
     ${CMAKE_SOURCE_DIR}/src/driver/devargs.cpp
+    ${CMAKE_SOURCE_DIR}/src/driver/devargs_keys.cpp
     ${CMAKE_SOURCE_DIR}/src/driver/devargs_udev.cpp
     ${CMAKE_SOURCE_DIR}/src/hotplug/match.cpp
     ${CMAKE_SOURCE_DIR}/src/port/answer.cpp
@@ -56,3 +58,4 @@ endfunction()
 holdfast_fuzz_test(devargs 200000 512)
 holdfast_fuzz_test(answer 100000 5000)
 holdfast_fuzz_test(match 200000 1024)
+holdfast_fuzz_test(flow_hash 1000000 320)
