@@ -5,7 +5,9 @@
 #include "abi/callback.h"
 #include "abi/fast_path.h"
 #include "abi/stats.h"
+#include "base/policy.h"
 #include "base/result.h"
+#include "datapath/choice.h"
 #include "datapath/datapath.h"
 #include "hotplug/host_thread.h"
 #include "port/virtual_port.h"
@@ -81,12 +83,13 @@ constexpr eth_dev_ops kOps = [] {
 
 } // namespace
 
-void install(rte_eth_dev &dev) noexcept {
+void install(rte_eth_dev &dev, const Policy &policy) noexcept {
     dev.dev_ops = &kOps;
     abi::empty_fast_path(dev);
-    dev.rx_pkt_burst = datapath::rx_burst;
-    dev.tx_pkt_burst = datapath::tx_burst;
-    dev.tx_pkt_prepare = datapath::tx_prepare;
+    const datapath::Choice choice = datapath::choose(policy);
+    dev.rx_pkt_burst = choice.rx_burst;
+    dev.tx_pkt_burst = choice.tx_burst;
+    dev.tx_pkt_prepare = choice.tx_prepare;
     dev.rx_queue_count = abi::count_rx<datapath::rx_queue_count>;
     dev.tx_queue_count = datapath::tx_queue_count;
     dev.rx_descriptor_status = datapath::rx_descriptor_status;

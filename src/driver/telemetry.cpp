@@ -126,6 +126,8 @@ int info(const char *, const char *params, rte_tel_data *data) noexcept {
                                                                      : "pinned");
             rte_tel_data_add_dict_uint(data, "switches", about.switches);
             rte_tel_data_add_dict_uint(data, "tx_refused_bursts", about.refused);
+            rte_tel_data_add_dict_uint(data, "tx_dropped_packets", about.dropped);
+            rte_tel_data_add_dict_uint(data, "rx_stale_packets", about.stale);
             rte_tel_data_add_dict_uint(data, "announcements", about.announcements);
             rte_tel_data *subs = rte_tel_data_alloc();
             if (subs == nullptr)

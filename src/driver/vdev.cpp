@@ -5,6 +5,7 @@
 #include "abi/events.h"
 #include "abi/log.h"
 #include "abi/vdev_bus.h"
+#include "base/policy.h"
 #include "base/result.h"
 #include "base/scope.h"
 #include "driver/devargs.h"
@@ -94,10 +95,11 @@ Status create(rte_vdev_device &vdev, Config config) {
     std::vector<std::unique_ptr<DeviceSource>> sources;
     if (Status s = host.make_sources(config, sources); !s.ok())
         return s;
+    const Policy policy = config.policy;
     auto port = std::make_unique<VirtualPort>(*dev, std::move(config), abi::real_ethdev(), abi::real_bus(), host,
                                               std::move(sources));
     dev->process_private = port.get();
-    install(*dev);
+    install(*dev, policy);
     if (Status s = port->begin(); !s.ok()) {
         dev->process_private = nullptr;
         return s;

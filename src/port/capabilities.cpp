@@ -2,6 +2,7 @@
 #include "port/capabilities.h"
 
 #include "base/ids.h"
+#include "base/policy.h"
 #include "base/result.h"
 #include "port/rss.h"
 
@@ -162,6 +163,13 @@ void intersect(std::span<const rte_eth_dev_info *const> subs, rte_eth_dev_info &
     out.default_rxconf.offloads &= out.rx_queue_offload_capa;
     out.default_txconf.offloads &= out.tx_queue_offload_capa;
     out.dev_capa &= ~kCapaNever;
+}
+
+void restrict(const Policy &policy, rte_eth_dev_info &out) noexcept {
+    if (policy.tx != TxPolicy::kBroadcast)
+        return;
+    for (std::uint64_t *offloads : {&out.tx_offload_capa, &out.tx_queue_offload_capa, &out.default_txconf.offloads})
+        *offloads &= ~std::uint64_t{RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE};
 }
 
 Fit fit(const rte_eth_conf &conf, std::uint16_t rx_queues, std::uint16_t tx_queues, const rte_eth_dev_info &info) {

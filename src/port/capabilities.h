@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include "base/policy.h"
 #include "base/result.h"
 
 #include <rte_ethdev.h>
@@ -18,6 +19,10 @@ inline constexpr std::uint32_t kMaxMacs = 128;
 /// What a port over these sub-devices can promise: what all of them can. Without any, what every later one will be able
 /// to meet. Fills the fields that a driver fills; leaves those that ethdev fills.
 void intersect(std::span<const rte_eth_dev_info *const> subs, rte_eth_dev_info &out) noexcept;
+
+/// Takes away what does not go with a policy: a packet that is sent on all sub-devices belongs to each of them, which
+/// fast free does not ask.
+void restrict(const Policy &policy, rte_eth_dev_info &out) noexcept;
 
 /// A configuration cut to what one sub-device can.
 struct Fit {

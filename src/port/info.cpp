@@ -42,6 +42,7 @@ void VirtualPort::promise(const Locked &, rte_eth_dev_info &info) const {
     std::vector<const rte_eth_dev_info *> subs;
     each_present([&](const SubDevice &sub) { subs.push_back(&sub.info()); });
     intersect(subs, info);
+    restrict(config_.policy, info);
 }
 
 Status VirtualPort::infos_get(rte_eth_dev_info *info) {
@@ -136,7 +137,12 @@ Status VirtualPort::stats_reset() {
 }
 
 PortCounts VirtualPort::count_port(const Locked &) const {
-    return {.switches = switches_, .refused = queues_->refused(), .announcements = frames_announced_};
+    const Queues::Counts bursts = queues_->counts();
+    return {.switches = switches_,
+            .refused = bursts.refused,
+            .dropped = bursts.dropped,
+            .stale = bursts.stale,
+            .announcements = frames_announced_};
 }
 
 std::span<const SubCounts> VirtualPort::count_subs(const Locked &, std::array<SubCounts, kMaxSubDevices> &out) const {
@@ -168,12 +174,15 @@ VirtualPort::Info VirtualPort::describe() {
     (void)read_stats(held);
     note_switch(held);
     const Selection::View view = selection_.view();
+    const PortCounts counts = count_port(held);
     Info info{.name = name_,
               .active = view.active,
               .hold = view.hold,
-              .switches = switches_,
-              .refused = queues_->refused(),
-              .announcements = frames_announced_,
+              .switches = counts.switches,
+              .refused = counts.refused,
+              .dropped = counts.dropped,
+              .stale = counts.stale,
+              .announcements = counts.announcements,
               .subs = {}};
     for (const std::unique_ptr<SubDevice> &sub : std::span(subs_).first(used_)) {
         info.subs.push_back({.devargs = sub->devargs(),

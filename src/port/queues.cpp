@@ -2,6 +2,7 @@
 #include "port/queues.h"
 
 #include "base/ids.h"
+#include "base/policy.h"
 #include "base/ring.h"
 #include "base/selection.h"
 #include "datapath/datapath.h"
@@ -35,7 +36,8 @@ template <class Queue> void destroy(Queue *queue) noexcept {
 
 } // namespace
 
-Queues::Queues(const Selection &selection, std::span<Door *const> doors) noexcept : selection_(selection) {
+Queues::Queues(const Selection &selection, std::span<Door *const> doors, NoActive no_active) noexcept
+    : selection_(selection), no_active_(no_active) {
     std::copy(doors.begin(), doors.end(), doors_.begin());
 }
 
@@ -78,19 +80,31 @@ int Queues::make_tx(QueueId id, const TxQueueRecord &asked) noexcept {
     auto *queue = make<datapath::TxQueue>(asked.socket);
     if (queue == nullptr)
         return -ENOMEM;
+    queue->no_active = no_active_;
     tx(id) = asked;
     tx(id).queue = queue;
     return 0;
 }
 
+void Queues::add(Counts &sum, const datapath::RxQueue &queue) noexcept {
+    sum.stale += queue.stale.load(std::memory_order_relaxed); // pairs: lcore-counts (datapath::count)
+}
+
+void Queues::add(Counts &sum, const datapath::TxQueue &queue) noexcept {
+    sum.refused += queue.refused.load(std::memory_order_relaxed); // pairs: lcore-counts (datapath::count)
+    sum.dropped += queue.dropped.load(std::memory_order_relaxed); // pairs: lcore-counts (datapath::count)
+}
+
 void Queues::free_rx(QueueId id) noexcept {
+    if (const datapath::RxQueue *queue = rx(id).queue; queue != nullptr)
+        add(before_, *queue);
     destroy(rx(id).queue);
     rx(id) = {};
 }
 
 void Queues::free_tx(QueueId id) noexcept {
     if (const datapath::TxQueue *queue = tx(id).queue; queue != nullptr)
-        refused_before_ += queue->refused.load(std::memory_order_relaxed); // pairs: tx-refused (datapath::tx_burst)
+        add(before_, *queue);
     destroy(tx(id).queue);
     tx(id) = {};
 }
@@ -128,11 +142,14 @@ bool Queues::busy(SubIndex sub) const noexcept {
            });
 }
 
-std::uint64_t Queues::refused() const noexcept {
-    std::uint64_t sum = refused_before_;
+Queues::Counts Queues::counts() const noexcept {
+    Counts sum = before_;
+    for (const RxQueueRecord &r : rx_)
+        if (r.queue != nullptr)
+            add(sum, *r.queue);
     for (const TxQueueRecord &r : tx_)
         if (r.queue != nullptr)
-            sum += r.queue->refused.load(std::memory_order_relaxed); // pairs: tx-refused (datapath::tx_burst)
+            add(sum, *r.queue);
     return sum;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/guard.h"
 #include "base/ids.h"
+#include "base/policy.h"
 #include "base/selection.h"
 #include "datapath/datapath.h"
 
@@ -38,7 +39,7 @@ struct TxQueueRecord {
 /// takes them out. Under the port's mutex. Memory comes from DPDK's heap, on the socket that the application named.
 class Queues {
   public:
-    Queues(const Selection &selection, std::span<Door *const> doors) noexcept;
+    Queues(const Selection &selection, std::span<Door *const> doors, NoActive no_active = NoActive::kHold) noexcept;
     ~Queues();
     Queues(const Queues &) = delete;
     Queues &operator=(const Queues &) = delete;
@@ -62,17 +63,26 @@ class Queues {
     /// Is any lcore inside a sub-device, in any queue? To be asked after its gate was closed.
     [[nodiscard]] bool busy(SubIndex sub) const noexcept;
 
-    /// Tx bursts that found no sub-device to send on.
-    [[nodiscard]] std::uint64_t refused() const noexcept;
+    /// What the bursts of all queues have counted, also of those that were freed.
+    struct Counts {
+        std::uint64_t refused = 0; ///< Tx bursts that found no sub-device to send on
+        std::uint64_t dropped = 0; ///< packets that were freed because nobody could send them
+        std::uint64_t stale = 0;   ///< packets that another one than the active sub-device received
+    };
+    [[nodiscard]] Counts counts() const noexcept;
 
   private:
     template <class Queue> Queue *make(unsigned socket) noexcept;
 
+    static void add(Counts &sum, const datapath::RxQueue &queue) noexcept;
+    static void add(Counts &sum, const datapath::TxQueue &queue) noexcept;
+
     const Selection &selection_;
+    const NoActive no_active_;
     std::array<Door *, kMaxSubDevices> doors_{};
     std::array<RxQueueRecord, kMaxQueues> rx_{};
     std::array<TxQueueRecord, kMaxQueues> tx_{};
-    std::uint64_t refused_before_ = 0; ///< of queues that were freed
+    Counts before_; ///< of queues that were freed
 };
 
 } // namespace holdfast

@@ -69,7 +69,7 @@ VirtualPort::VirtualPort(rte_eth_dev &dev, Config config, abi::Ethdev &ethdev, a
         subs_.back()->vacant = i >= used_;
         doors.push_back(&subs_.back()->door());
     }
-    queues_ = std::make_unique<Queues>(selection_, doors);
+    queues_ = std::make_unique<Queues>(selection_, doors, config_.policy.no_active);
 }
 
 VirtualPort::~VirtualPort() = default;

@@ -120,7 +120,7 @@ class VirtualPort final : public Keeper {
         std::string name;
         SubIndex active{};
         Hold hold = Hold::kFree;
-        std::uint64_t switches = 0, refused = 0, announcements = 0;
+        std::uint64_t switches = 0, refused = 0, dropped = 0, stale = 0, announcements = 0; ///< see PortCounts
         std::vector<SubInfo> subs;
     };
     Info describe();

@@ -32,8 +32,10 @@ struct PerPort {
     const char *name;
     std::uint64_t PortCounts::*value;
 };
-constexpr std::array<PerPort, 3> kPerPort{{{"switches", &PortCounts::switches},
+constexpr std::array<PerPort, 5> kPerPort{{{"switches", &PortCounts::switches},
                                            {"tx_refused_bursts", &PortCounts::refused},
+                                           {"tx_dropped_packets", &PortCounts::dropped},
+                                           {"rx_stale_packets", &PortCounts::stale},
                                            {"announcements", &PortCounts::announcements}}};
 
 constexpr std::size_t count_of(std::size_t subs) noexcept {

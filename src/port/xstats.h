@@ -23,6 +23,8 @@ struct SubCounts {
 struct PortCounts {
     std::uint64_t switches = 0;
     std::uint64_t refused = 0;       ///< Tx bursts that found no sub-device
+    std::uint64_t dropped = 0;       ///< packets that were freed because nobody could send them
+    std::uint64_t stale = 0;         ///< received packets that were freed because they were not the active one's
     std::uint64_t announcements = 0; ///< frames that announced a new path
 };
 

@@ -97,6 +97,10 @@ class BareQueues {
         shut(i);
         rx_.ring.unlink(rx_.subs.at(i), all_);
     }
+    /// As a loss does it, or who claims the sub-device for a moment.
+    void close_gate(std::uint8_t i) { doors_.at(i).gate.close(); }
+    void open_gate(std::uint8_t i) { doors_.at(i).gate.open(); }
+    [[nodiscard]] Selection &selection() { return selection_; }
     [[nodiscard]] const Gate &gate(std::uint8_t i) const { return doors_.at(i).gate; }
 
     datapath::RxQueue &rx() { return rx_; }

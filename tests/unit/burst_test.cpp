@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The burst functions over sub-devices that are written into ethdev's table by hand.
+#include "base/policy.h"
 #include "datapath/datapath.h"
 #include "support/bare_queues.h"
+#include "support/fake_pool.h"
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -124,6 +127,25 @@ TEST_F(Burst, FromACursorOutsideOfTheRingEachSubDeviceIsAskedOnce) {
         for (std::uint8_t i = 0; i < 4; i++)
             EXPECT_EQ(q().rx_line(i).calls, i == gone ? 0U : 1U) << unsigned{i} << ", gone " << unsigned{gone};
     }
+}
+
+TEST_F(Burst, WithoutAnActiveSubDevicePacketsAreFreedIfThePolicySaysSo) {
+    test::FakePool pool;
+    make(1);
+    q().tx().no_active = NoActive::kDrop;
+    const auto fill = [&] { std::generate_n(packets_.begin(), 5, [&] { return pool.make({}); }); };
+    fill();
+    EXPECT_EQ(tx(5), 5) << "there is one";
+    rte_pktmbuf_free_bulk(packets_.data(), 5); // it only said that it took them
+    q().close_gate(0);
+    fill();
+    EXPECT_EQ(tx(5), 0) << "somebody is only passing through its gate";
+    EXPECT_EQ(pool.in_use(), 5U);
+    q().shut(0);
+    EXPECT_EQ(tx(5), 5);
+    EXPECT_EQ(pool.in_use(), 0U);
+    EXPECT_EQ(q().tx().dropped.load(std::memory_order_relaxed), 5U);
+    EXPECT_EQ(q().tx().refused.load(std::memory_order_relaxed), 1U);
 }
 
 TEST_F(Burst, WithoutSubDevicesNothingComesAndNothingIsTaken) {
