@@ -11,7 +11,7 @@ known = set(subprocess.run([sys.executable, "-B", mutate, "--list"], stdout=subp
 tested = set()
 for cmake in cmakes:
     with open(cmake, encoding="utf-8") as file:
-        tested |= set(re.findall(r"^\s+holdfast_(?:detach_)?mutant\((\w+)[ )]", file.read(), re.MULTILINE))
+        tested |= set(re.findall(r"^\s+holdfast_(?:detach_|datapath_)?mutant\((\w+)[ )]", file.read(), re.MULTILINE))
 for name in sorted(known ^ tested):
     print(f"{name}: {'no test' if name in known else 'no such mutant'}")
 print(f"{len(known)} mutants, {len(tested)} tested")

@@ -28,6 +28,12 @@ GUARD = "base/guard.h"
 RING = "base/ring.h"
 SELECTION = "base/selection.h"
 SHADOW = "abi/shadow.cpp"
+BALANCE = "datapath/balance.cpp"
+BURST = "datapath/burst.cpp"
+FLOW_HASH = "datapath/flow_hash.cpp"
+RX_ACTIVE = "datapath/rx_active.cpp"
+SHARES = "datapath/shares.cpp"
+SPREAD = "datapath/spread.cpp"
 PUBLISHED = "base/published.h"
 
 # name: (file, what is replaced, by what)
@@ -94,6 +100,25 @@ MUTANTS = {
 """, """\
         word_.store(pack(change(unpack(old))), std::memory_order_release);
 """),
+    "balance_look_then_mark": (BALANCE, "if (!to.guard.enter(to.door->gate)) [[unlikely]] {", "if (!to.door->gate.is_open()) {"),
+    "balance_forgets_the_tail": (BALANCE, "        keep_unsent(lists, pkts, n);\n", "        (void)keep_unsent;\n"),
+    "balance_turns_the_tail": (BALANCE, "for (std::uint16_t i = n; i-- != 0;) {", "for (std::uint16_t i = 0; i < n; i++) {"),
+    "balance_overtakes": (BALANCE, "        if (!shut)\n            break;",
+                          "        if (!shut) {\n            sent = static_cast<std::uint16_t>(sent + part - took);\n            continue;\n        }"),
+    "balance_takes_the_first_answer": (BALANCE, "bool again = true;", "bool again = false;"),
+    "balance_drops_on_the_way": (BURST, "if (!gone || q.no_active == NoActive::kHold) {", "if (q.no_active == NoActive::kHold) {"),
+    "flow_hash_counts_ports_of_fragments": (FLOW_HASH, "(load<std::uint16_t>(ip.at + 6) & flow::kFragment) == 0 && header", "header"),
+    "flow_hash_counts_behind_fragments": (FLOW_HASH, "if ((load<std::uint16_t>(header + 2) & wire(0xfff9)) != 0)", "if (n == 99)"),
+    "flow_hash_reads_on": (FLOW_HASH, "has && at + flow::kPorts <= ip.size ?", "has ?"),
+    "shares_all_move": (SHARES, "= kOrders[share];", "= kOrders[(share + members) % kShares];"),
+    "rx_active_delivers_old": (RX_ACTIVE, "q.heard.valid() ? kMostStale : 0", "0"),
+    "rx_active_drops_the_first": (RX_ACTIVE, "q.heard.valid() ? kMostStale : 0", "kMostStale"),
+    "rx_active_takes_little_for_empty": (RX_ACTIVE, "got < (std::min(n, kAtOnce) & ~3U)", "got < n"),
+    "round_robin_stays": (SPREAD, "        q.turn = static_cast<std::uint8_t>((turn + 1U) % kMaxSubDevices);\n", ""),
+    "broadcast_look_then_mark": (SPREAD, "if (sub.guard.enter(sub.door->gate)) [[likely]] {", "if (sub.door->gate.is_open()) {"),
+    "broadcast_keeps_references": (SPREAD, "            rte_pktmbuf_refcnt_update(packet, static_cast<std::int16_t>(1 - carriers));\n", ""),
+    "broadcast_owes": (SPREAD, "            rte_pktmbuf_free(packet);\n", "            (void)packet;\n"),
+    "broadcast_lends_the_array": (SPREAD, "transmit(sub, copy.data(), n)", "transmit(sub, pkts, n)"),
     # Nobody asks us before the driver of a sub-device takes it apart.
     "shadow_not_cast": (SHADOW, "bool cast_shadow(rte_device &dev) noexcept {\n    try {\n", """\
 bool cast_shadow(rte_device &dev) noexcept {
