@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a burst of 32 costs: on the sub-device itself, through the virtual port over 1, 2 and 4 sub-devices, and through
-// DPDK's own net_failsafe (2 at most) and net_bonding (active-backup), over net_ring, net_null or mayfly. One process
-// with one EAL, one lcore, one loop; the ports take turns, so that what disturbs one disturbs all, and a ratio is one
-// of neighbours in time. Where things come to lie in memory is a matter of luck, and worth some per cent: so several
-// processes do that, one after the other, and their rounds are taken together. Nothing is asserted about absolute
-// times.
+// DPDK's own net_failsafe (2 at most) and net_bonding (active-backup), over net_ring, net_null or mayfly. "spread" is
+// another comparison, over net_null: packets that are spread over two sub-devices, by us and by net_bonding. One
+// process with one EAL, one lcore, one loop; the ports take turns, so that what disturbs one disturbs all, and a ratio
+// is one of neighbours in time. Where things come to lie in memory is a matter of luck, and worth some per cent: so
+// several processes do that, one after the other, and their rounds are taken together. Nothing is asserted about
+// absolute times.
 //
-//   burst_bench [--device net_ring|net_null|net_mayfly] [--processes N] [--rounds N] [--bursts N] [--out FOLDER]
+//   burst_bench [--device net_ring|net_null|net_mayfly|spread] [--processes N] [--rounds N] [--bursts N] [--out FOLDER]
 //   (EAL arguments by HOLDFAST_EAL_ARGS; --rounds is per process)
 //
 // Status 1: the control failed: the sub-device against itself is not 1.00 within this run's own spread, so the run says
 // nothing. 2: the target was missed (report.h). 3: it did not run.
 #include "bench/report.h"
+#include "support/frame.h"
 
 #include <rte_bus_vdev.h>
 #include <rte_cycles.h>
@@ -98,23 +100,50 @@ std::uint16_t bring_up(const std::string &name, const std::string &devargs, rte_
     return end - begin;
 }
 
+/// The policies that spread packets over two sub-devices, and net_bonding's modes that do.
+struct Spreading {
+    const char *name, *ours, *theirs;
+};
+constexpr std::array<Spreading, 3> kSpreading{{
+    {"balance l2 over 2", "tx=balance,xmit_policy=l2", "mode=2,xmit_policy=l2"},
+    {"balance l34 over 2", "tx=balance,xmit_policy=l34", "mode=2,xmit_policy=l34"},
+    {"round-robin over 2", "tx=round-robin", "mode=0"},
+}};
+
+/// Every mbuf of the pool gets a packet of a flow of its own, which stays there: net_null leaves what it finds.
+void fill_with_flows(rte_mempool *pool) {
+    std::vector<rte_mbuf *> all(rte_mempool_avail_count(pool));
+    if (rte_pktmbuf_alloc_bulk(pool, all.data(), static_cast<unsigned>(all.size())) != 0)
+        die("take all mbufs");
+    for (std::size_t i = 0; i < all.size(); i++) {
+        const std::vector<std::uint8_t> bytes = test::Frame({.to = static_cast<std::uint8_t>(i),
+                                                             .source = static_cast<std::uint8_t>(i),
+                                                             .source_port = static_cast<std::uint16_t>(i)})
+                                                    .bytes();
+        std::copy(bytes.begin(), bytes.end(), rte_pktmbuf_mtod(all[i], std::uint8_t *));
+    }
+    rte_pktmbuf_free_bulk(all.data(), static_cast<unsigned>(all.size()));
+}
+
 /// net_ring and mayfly give back what was sent, so one burst goes round and round; net_null makes packets and drops
 /// them.
-std::vector<Candidate> make_candidates(const std::string &kind, rte_mempool *pool) {
+std::vector<Candidate> make_candidates(const std::string &which, rte_mempool *pool) {
+    // What is spread is compared over net_null alone, where each call gives a whole burst: a loop would give it back in
+    // parts.
+    const bool spread = which == "spread";
+    const std::string kind = spread ? "net_null" : which;
     const std::string args = kind == "net_mayfly" ? "mode=loop" : "";
     const std::string tag = kind.substr(sizeof("net_") - 1);
     int made = 0;
     const auto sub = [&] { return kind + "_b" + std::to_string(made++); };
     /// n sub-devices, as net_holdfast and net_failsafe want them
-    const auto devices = [&](int n) {
-        std::string out;
+    const auto devices = [&](int n, std::string out = {}) {
         for (int i = 0; i < n; i++)
-            out += (i != 0 ? ",dev(" : "dev(") + sub() + (args.empty() ? "" : "," + args) + ")";
+            out += (out.empty() ? "dev(" : ",dev(") + sub() + (args.empty() ? "" : "," + args) + ")";
         return out;
     };
     /// n members, made beforehand, as net_bonding wants them
-    const auto members = [&](int n) {
-        std::string out = "mode=1";
+    const auto members = [&](int n, std::string out = "mode=1") {
         for (int i = 0; i < n; i++) {
             const std::string name = sub();
             if (rte_vdev_init(name.c_str(), args.c_str()) != 0)
@@ -127,6 +156,16 @@ std::vector<Candidate> make_candidates(const std::string &kind, rte_mempool *poo
     out.push_back({"direct", bring_up(sub(), args, pool)});
     out.push_back({"direct again (control)", out[0].port});
     out.push_back({"direct, writing mbuf::port", out[0].port, true});
+    if (spread) {
+        for (const auto &[name, ours, theirs] : kSpreading) {
+            const std::string number = std::to_string(made);
+            out.push_back(
+                {std::string("holdfast ") + name, bring_up("net_holdfast_s" + number, devices(2, ours), pool)});
+            out.push_back(
+                {std::string("bonding ") + name, bring_up("net_bonding_s" + number, members(2, theirs), pool)});
+        }
+        return out;
+    }
     for (const int n : {1, 2, 4})
         out.push_back({"holdfast over " + std::to_string(n),
                        bring_up("net_holdfast_" + tag + std::to_string(n), devices(n), pool)});
@@ -233,6 +272,7 @@ struct Options {
     rte_mempool *pool = rte_pktmbuf_pool_create("bench", 4095, 256, 0, RTE_PKTMBUF_HEADROOM + 128, SOCKET_ID_ANY);
     if (pool == nullptr)
         die("make a mempool");
+    fill_with_flows(pool);
     const Table table = measure(options.device, pool, options.rounds, options.bursts);
     std::error_code ignored;
     std::filesystem::remove_all(files, ignored); // EAL leaves its folder behind
@@ -296,12 +336,13 @@ int bench(int argc, char **argv) {
         else if (i + 1 < argc && option == "--out")
             options.out = argv[i + 1];
         else {
-            std::fprintf(stderr, "usage: burst_bench [--device net_ring|net_null|net_mayfly] [--processes N] "
-                                 "[--rounds N] [--bursts N] [--out FOLDER]\n");
+            std::fprintf(stderr, "usage: burst_bench [--device net_ring|net_null|net_mayfly|spread] "
+                                 "[--processes N] [--rounds N] [--bursts N] [--out FOLDER]\n");
             return 3;
         }
     }
-    if (options.device != "net_ring" && options.device != "net_null" && options.device != "net_mayfly") {
+    if (options.device != "net_ring" && options.device != "net_null" && options.device != "net_mayfly" &&
+        options.device != "spread") {
         std::fprintf(stderr, "burst_bench: '%s' is not among the devices\n", options.device.c_str());
         return 3;
     }

@@ -5,17 +5,22 @@
 //
 // For each case callgrind dumps the instructions of kCalls calls, under the name of the case.
 #include "base/guard.h"
+#include "base/policy.h"
+#include "datapath/choice.h"
 #include "datapath/datapath.h"
 #include "support/bare_queues.h"
+#include "support/frame.h"
 
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <valgrind/callgrind.h>
 
@@ -48,6 +53,47 @@ template <class F> void count(const std::string &name, std::uint16_t expected, F
     g_good = false;
 }
 
+/// A burst of UDP packets, each of a flow of its own.
+class Flows {
+  public:
+    Flows() {
+        for (std::size_t i = 0; i < kBurst; i++) {
+            const auto number = static_cast<std::uint8_t>(i);
+            frames_[i] = test::Frame({.to = number, .source = number}).bytes();
+            mbufs_[i].buf_addr = frames_[i].data();
+            mbufs_[i].data_len = static_cast<std::uint16_t>(frames_[i].size());
+            rte_mbuf_refcnt_set(&mbufs_[i], 1);
+            packets_[i] = &mbufs_[i];
+        }
+    }
+    rte_mbuf **packets() { return packets_.data(); }
+
+  private:
+    std::array<std::vector<std::uint8_t>, kBurst> frames_;
+    std::array<rte_mbuf, kBurst> mbufs_{};
+    std::array<rte_mbuf *, kBurst> packets_{};
+};
+
+/// The functions of the other policies. Each packet is looked at by tx=balance, its references are by tx=broadcast.
+void count_policies(std::uint8_t n) {
+    const std::string over = " over " + std::to_string(n);
+    const auto bare = std::make_unique<BareQueues>(n);
+    const auto flows = std::make_unique<Flows>();
+    eth_rx_burst_t volatile rx_burst = datapath::choose({.rx = RxPolicy::kActive}).rx_burst;
+    bare->rx_line(0).waiting = kBurst;
+    count("rx=active full" + over, kBurst, [&](rte_mbuf **p, std::uint16_t k) { return rx_burst(&bare->rx(), p, k); });
+    const auto count_tx = [&](const std::string &name, const Policy &policy) {
+        eth_tx_burst_t volatile tx_burst = datapath::choose(policy).tx_burst;
+        count("tx=" + name + over, kBurst,
+              [&](rte_mbuf **, std::uint16_t k) { return tx_burst(&bare->tx(), flows->packets(), k); });
+    };
+    count_tx("balance l2", {.tx = TxPolicy::kBalance, .xmit = XmitPolicy::kL2});
+    count_tx("balance l23", {.tx = TxPolicy::kBalance, .xmit = XmitPolicy::kL23});
+    count_tx("balance l34", {.tx = TxPolicy::kBalance, .xmit = XmitPolicy::kL34});
+    count_tx("round-robin", {.tx = TxPolicy::kRoundRobin});
+    count_tx("broadcast", {.tx = TxPolicy::kBroadcast});
+}
+
 int run() {
     {
         const auto bare = std::make_unique<BareQueues>(std::uint8_t{1});
@@ -72,6 +118,7 @@ int run() {
         count("rx full on each" + over, kBurst, our_rx);
         count("tx full" + over, kBurst, our_tx);
         count("tx empty" + over, 0, [&](rte_mbuf **p, std::uint16_t) { return our_tx(p, 0); });
+        count_policies(n);
     }
     return g_good ? 0 : 1;
 }

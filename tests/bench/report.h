@@ -101,6 +101,21 @@ inline std::vector<Comparison> compare(const Table &table) {
     return out;
 }
 
+/// The virtual port's cycles against net_bonding's where both spread packets.
+inline std::vector<Comparison> compare_spreading(const Table &table) {
+    std::vector<Comparison> out;
+    for (std::size_t i = 0; i + 1 < table.rows.size(); i++) {
+        const std::string &name = table.rows[i].name;
+        if (!name.starts_with("holdfast ") || table.rows[i + 1].name != "bonding " + name.substr(9))
+            continue;
+        std::vector<double> parts;
+        for (std::size_t k = 0; k < table.rows[i].cycles.size(); k++)
+            parts.push_back(table.rows[i].cycles[k] / table.rows[i + 1].cycles[k]);
+        out.push_back({name, Spread::of(parts)});
+    }
+    return out;
+}
+
 /// The target is one over net_ring: other devices take so long themselves that the difference drowns.
 inline bool has_target(const Table &table) {
     return table.title == "net_ring";
@@ -130,6 +145,9 @@ inline std::string as_text(const Table &t) {
                     c.part.high);
         out += has_target(t) ? line("; the target is %.2f: %s\n", kTarget, c.met() ? "met" : "MISSED") : "\n";
     }
+    for (const Comparison &c : compare_spreading(t))
+        out += line("%s takes %.3f (%.3f..%.3f) of what bonding takes\n", c.name.c_str(), c.part.median, c.part.low,
+                    c.part.high);
     if (!control_holds(t))
         out += "THE CONTROL FAILED: direct against direct is not 1.00 here, so these figures say nothing\n";
     return out;
