@@ -9,8 +9,8 @@
  *
  * Any thread of the primary process may call these functions, but not from inside a burst, and not from a callback of
  * DPDK or of this header unless it is said. They wait for other control calls on the same port. Each gives 0 (or what
- * it says), or a negative errno: -ENODEV  no Holdfast port has that id -EINVAL  no port has that place, or a pointer is
- * NULL -ENOENT  nobody is in that place -ENOMEM  no memory Nothing is changed then.
+ * it says), or a negative errno, and then nothing is changed: -ENODEV if no Holdfast port has that id; -EINVAL if no
+ * port has that place, or a pointer is NULL; -ENOENT if nobody is in that place; -ENOMEM.
  */
 #pragma once
 
@@ -34,7 +34,7 @@ enum rte_pmd_holdfast_state {
 
 /** What is made of its link. */
 enum rte_pmd_holdfast_link {
-    RTE_PMD_HOLDFAST_LINK_UNKNOWN = 0, /**< it does not run */
+    RTE_PMD_HOLDFAST_LINK_UNKNOWN = 0, /**< it does not run, or links do not count (switch_on=removal) */
     RTE_PMD_HOLDFAST_LINK_DOWN = 1,
     RTE_PMD_HOLDFAST_LINK_SHAKY =
         2, /**< up, but not for long enough (up_delay, or it failed often): better than none */
@@ -81,8 +81,9 @@ int rte_pmd_holdfast_active(uint16_t port_id);
 int rte_pmd_holdfast_get(uint16_t port_id, uint8_t place, struct rte_pmd_holdfast_sub *sub);
 
 /**
- * Makes a sub-device active. It stays so until its link is lost or it leaves; a preferred one that comes back does not
- * take over meanwhile. No packet is lost: what the one before accepted it sends.
+ * Makes a sub-device active. It stays so until its link is lost or it leaves, also over a stop and a start of the port;
+ * a preferred one that comes back does not take over meanwhile. No packet is lost: what the one before accepted it
+ * sends.
  * @return -EAGAIN: it does not run, or has no link
  */
 int rte_pmd_holdfast_switch(uint16_t port_id, uint8_t place);

@@ -18,7 +18,7 @@ import unittest
 
 BUILD, PMD_DIR, HEADER_DIR, PREFIX = (pathlib.Path(arg) for arg in sys.argv[1:5])
 MODULES = ("librte_net_holdfast.so", "librte_net_mayfly.so")
-HEADERS = ("rte_pmd_mayfly.h",)
+HEADERS = ("rte_pmd_holdfast.h", "rte_pmd_mayfly.h")
 
 FOR_REAL = r"""
 set -euo pipefail

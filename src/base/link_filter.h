@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 namespace holdfast {
@@ -35,15 +36,35 @@ class LinkFilter {
     /// The device starts. `trusted`: what is seen first counts without a delay. What is known of its past stays.
     Verdict begin(bool up, bool trusted, Time now) noexcept {
         up_ = up;
+        failed_.reset();
         since_ = good_since_ = now;
         verdict_ = !up ? Verdict::kDown : trusted || required() == Span::zero() ? Verdict::kGood : Verdict::kShaky;
         return verdict_;
+    }
+
+    /// The device stops, or leaves: that is no failure of its link.
+    void end() noexcept {
+        verdict_ = Verdict::kDown;
+        up_ = false;
+    }
+
+    /// The device is gone. Its link went first; if just now, that was no failure of the link.
+    void gone(Time now) noexcept {
+        if (failed_ && now - failed_->at < kPartOfRemoval) {
+            hold_ = failed_->hold;
+            fresh_ = failed_->fresh;
+            failures_--;
+            forgotten_ = std::min(forgotten_, failures_);
+        }
+        failed_.reset();
     }
 
     /// What the link is now.
     Verdict see(bool up, Time now) noexcept {
         if (std::exchange(up_, up) != up)
             since_ = now;
+        if (up)
+            failed_.reset();
         if (up) {
             if (verdict_ == Verdict::kGood)
                 return verdict_;
@@ -70,13 +91,16 @@ class LinkFilter {
     /// For how long it has to be up because it failed before.
     [[nodiscard]] Span held_down() const noexcept { return hold_; }
     /// How often a link that was trusted went down.
-    [[nodiscard]] std::uint64_t failures() const noexcept { return failures_; }
-    void forget_failures() noexcept { failures_ = 0; }
+    [[nodiscard]] std::uint64_t failures() const noexcept { return failures_ - forgotten_; }
+    void forget_failures() noexcept { forgotten_ = failures_; }
+    /// The same since ever.
+    [[nodiscard]] std::uint64_t all_failures() const noexcept { return failures_; }
 
   private:
     static constexpr std::chrono::seconds kForgottenAfter{60};
     static constexpr Span kFirstHold{1000};
     static constexpr Span kLongestHold{30000};
+    static constexpr std::chrono::seconds kPartOfRemoval{3};
 
     [[nodiscard]] Span required() const noexcept { return std::max(delays_.up_delay, hold_); }
 
@@ -84,6 +108,7 @@ class LinkFilter {
         failures_++;
         if (now - good_since_ >= kForgottenAfter)
             fresh_ = true;
+        failed_ = {.at = now, .hold = hold_, .fresh = fresh_};
         if (std::exchange(fresh_, false))
             hold_ = Span::zero();
         else
@@ -97,7 +122,14 @@ class LinkFilter {
     Time since_{};      ///< when up_ became what it is
     Time good_since_{};
     Span hold_{0};
+    struct Failure {
+        Time at;
+        Span hold; ///< before it
+        bool fresh;
+    };
+    std::optional<Failure> failed_; ///< the last one, while the link has not been up since
     std::uint64_t failures_ = 0;
+    std::uint64_t forgotten_ = 0;
 };
 
 } // namespace holdfast

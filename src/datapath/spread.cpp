@@ -39,6 +39,23 @@ std::uint16_t place_of(const rte_mbuf *packet, rte_mbuf *const *pkts, std::uint1
 
 using Owed = std::array<std::uint8_t, kAtOnce>;
 
+/// Writes down what a carrier has left in its copy of the burst, of which it took the first. Says whether that was
+/// anything of the burst's.
+[[gnu::noinline, gnu::cold]] bool owe(Owed &owed, rte_mbuf *const *copy, std::uint16_t took, rte_mbuf *const *pkts,
+                                      std::uint16_t n) noexcept {
+    bool any = false;
+    for (std::uint16_t i = took; i < n; i++) {
+        const std::uint16_t place = place_of(copy[i], pkts, n, i);
+        if (place == n) { // a callback has put another packet there: it is nobody's but ours
+            rte_pktmbuf_free(copy[i]);
+            continue;
+        }
+        owed[place]++;
+        any = true;
+    }
+    return any;
+}
+
 /// After a broadcast that not all took all of. `owed`: how many of the `carriers` did not take a packet, by place.
 /// Their references are given back, and what nobody took is moved to the end, in its order. Says how many were sent.
 [[gnu::noinline, gnu::cold]] std::uint16_t settle_owed(const Owed &owed, int carriers, rte_mbuf **pkts,
@@ -74,10 +91,8 @@ std::uint16_t send_on_all(TxQueue &q, rte_mbuf **pkts, std::uint16_t n, std::uin
             took = transmit(sub, copy.data(), n);
             sub.guard.leave();
         }
-        for (std::uint16_t i = took; i < n; i++) {
-            owed[place_of(copy[i], pkts, n, i)]++;
-            all = false;
-        }
+        if (took != n) [[unlikely]]
+            all = !owe(owed, copy.data(), took, pkts, n) && all;
     }
     return all ? n : settle_owed(owed, copies, pkts, n);
 }

@@ -13,6 +13,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -54,13 +55,14 @@ Status order(PortId port, SubIndex sub, const std::function<Status(VirtualPort &
 Status remove_sub(PortId port, SubIndex sub) {
     return order(
         port, sub, [sub](VirtualPort &p) { return p.remove_by_hand(sub); },
-        [](const VirtualPort::SubInfo &s) { return s.state == "absent"; });
+        [](const VirtualPort::SubInfo &s) { return s.state == "absent" && !s.probing; });
 }
 
 Status drop_sub(PortId port, SubIndex sub) {
+    std::uint64_t tenant = 0;
     return order(
-        port, sub, [sub](VirtualPort &p) { return p.drop(sub); },
-        [](const VirtualPort::SubInfo &s) { return s.vacant; });
+        port, sub, [sub, &tenant](VirtualPort &p) { return p.drop(sub, tenant); },
+        [&tenant](const VirtualPort::SubInfo &s) { return s.vacant || s.tenant != tenant; });
 }
 
 Status plug_sub(PortId port, SubIndex sub) {

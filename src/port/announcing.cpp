@@ -97,14 +97,16 @@ void VirtualPort::plan_announcement(const Locked &held, SubIndex on) {
 
 void VirtualPort::announce_first(const Locked &held, SubIndex on) {
     plan_announcement(held, on);
+    announcing_.before_active = true;
     (void)announce(held, Clock::now());
+    announcing_.before_active = false;
 }
 
 Clock::time_point VirtualPort::announce(const Locked &held, Clock::time_point now) {
     Announcing &a = announcing_;
     if (a.left == 0)
         return Clock::time_point::max();
-    if (!announces(held)) {
+    if (!announces(held) || (!a.before_active && a.on != selection_.active())) {
         a = {};
         return Clock::time_point::max();
     }

@@ -30,7 +30,7 @@ namespace holdfast {
 namespace {
 
 const char *link_of(const Selection::View &view, const SubDevice &sub) noexcept {
-    if (sub.state() != State::kStarted || !sub.usable())
+    if (sub.state() != State::kStarted || !sub.usable() || !sub.link_counts())
         return "";
     const unsigned bit = 1U << sub.index().raw();
     return (view.down & bit) != 0 ? "down" : (view.shaky & bit) != 0 ? "shaky" : "up";
@@ -193,8 +193,10 @@ VirtualPort::Info VirtualPort::describe() {
                              .link_failures = sub->link().failures(),
                              .wanted = !sub->removed_by_hand && !sub->vacant,
                              .active = view.active == sub->index(),
-                             .joined = sub->announced,
+                             .joined = sub->announced && sub->usable(),
+                             .probing = sub->probing,
                              .vacant = sub->vacant,
+                             .tenant = sub->tenant,
                              .port = sub->port(),
                              .removals = sub->removals,
                              .plugins = sub->plugins,

@@ -38,7 +38,7 @@ constexpr std::chrono::milliseconds kBusy{5};
 void VirtualPort::tell_later(const Locked &, SubIndex active) {
     constexpr std::size_t kMost = 64; // somebody who is in our callback for that long does not want to know them all
     const Selection::View view = selection_.view();
-    SwitchEvent event{.from = last_active_, .to = active, .why = SwitchWhy::kFirst};
+    SwitchEvent event{.from = told_active_, .to = active, .why = SwitchWhy::kFirst};
     if (const auto chosen = std::exchange(why_, {}))
         event.why = *chosen;
     else if (last_active_.valid())
@@ -48,6 +48,7 @@ void VirtualPort::tell_later(const Locked &, SubIndex active) {
     if (untold_.size() == kMost)
         untold_.erase(untold_.begin());
     untold_.push_back(event);
+    told_active_ = active;
 }
 
 void VirtualPort::note_switch(const Locked &held) {
@@ -74,9 +75,12 @@ void VirtualPort::note_switch(const Locked &held) {
 }
 
 void VirtualPort::note_own_switch(const Locked &held) {
-    const std::size_t told = untold_.size();
+    const std::vector<SwitchEvent> untold = untold_;
+    const SubIndex told = told_active_;
     note_switch(held);
-    untold_.resize(std::min(told, untold_.size()));
+    untold_ = untold;
+    told_active_ = told;
+    announcing_ = {};
 }
 
 void VirtualPort::say_link(const Locked &, SubDevice &sub) const {
@@ -131,13 +135,34 @@ SubIndex VirtualPort::best(const Locked &held, const Selection::View &view) {
     return kPreferred;
 }
 
+bool VirtualPort::switch_over(const Locked &held, SubIndex to, SubIndex from, Hold hold, SwitchWhy why) {
+    if (to != from)
+        announce_first(held, to);
+    why_ = why;
+    if (selection_.choose(to, from, hold))
+        return true;
+    why_.reset();
+    if (to != from)
+        plan_announcement(held, {});
+    return false;
+}
+
 void VirtualPort::choose(const Locked &held) {
     const Selection::View view = selection_.view();
-    if (const SubIndex to = best(held, view); to != view.active) {
-        announce_first(held, to);
-        why_ = SwitchWhy::kBetter;
-        (void)selection_.choose(to, view.active, Hold::kFree);
+    // After a stop and a start, or an error that it recovered from, who was chosen by hand is so again.
+    if (by_hand_.hold != Hold::kFree && view.hold == Hold::kFree) {
+        const std::size_t chosen = by_hand_.sub.raw();
+        const auto has = [chosen](std::uint16_t set) { return (set >> chosen & 1U) != 0; };
+        const std::uint64_t failures = subs_[chosen]->link().all_failures();
+        if (by_hand_.hold == Hold::kHeld && (has(view.down) || failures != by_hand_.failures)) {
+            by_hand_ = {}; // it lost its link
+        } else if (has(view.usable)) {
+            (void)switch_over(held, by_hand_.sub, view.active, by_hand_.hold, SwitchWhy::kByHand);
+            return;
+        }
     }
+    if (const SubIndex to = best(held, view); to != view.active)
+        (void)switch_over(held, to, view.active, Hold::kFree, SwitchWhy::kBetter);
 }
 
 Clock::time_point VirtualPort::settle(const Locked &held, Clock::time_point now) {
@@ -158,6 +183,8 @@ void VirtualPort::settle_link(const Locked &) {
         rte_eth_link below{};
         if (sub.usable() && sub.judge(ethdev_, ethdev_.link(sub.port(), below)) == Outcome::kDone)
             link = below;
+        if (link.link_status == RTE_ETH_LINK_UP && sub.usable() && sub.kernel_says_down())
+            link.link_status = RTE_ETH_LINK_DOWN;
     }
     abi::store_link(dev_, link);
 }
@@ -188,9 +215,9 @@ Clock::time_point VirtualPort::refresh_link(Clock::time_point now) {
         if (wanted_ == State::kStarted && configuration_.conf.intr_conf.lsc != 0)
             next = std::min(next, now + kLinkPoll);
     }
-    listeners_.tell(id_, switches);
     if (news) // the application is called without a lock of ours: it calls back into us
         (void)rte_eth_dev_callback_process(&dev_, RTE_ETH_EVENT_INTR_LSC, nullptr);
+    listeners_.tell(id_, switches); // last: nothing of the port is touched after one that closes it
     return next;
 }
 

@@ -40,6 +40,11 @@ constexpr std::chrono::milliseconds kAtLeast = 2ms;
 constexpr std::chrono::milliseconds kBlindly = 20ms;
 constexpr std::chrono::milliseconds kAtMost = 200ms;
 
+/// Two that read the same descriptor would take each other's lines.
+bool is_same_descriptor(const DeviceSource &one, const DeviceSource &other) {
+    return one.name() == other.name() && one.name().starts_with("fd(");
+}
+
 } // namespace
 
 Status VirtualPort::find(const Locked &, SubIndex index, SubDevice *&out) {
@@ -60,12 +65,10 @@ Status VirtualPort::make_active(SubIndex index, Hold hold) {
         const unsigned can = hold == Hold::kPinned ? view.usable : view.usable & ~view.down;
         if ((can >> index.raw() & 1U) == 0)
             return {-EAGAIN, "switch to a sub-device that can carry no traffic"};
-        if (index != view.active)
-            announce_first(held, index);
-        why_ = SwitchWhy::kByHand;
-        if (selection_.choose(index, view.active, hold))
+        if (switch_over(held, index, view.active, hold, SwitchWhy::kByHand))
             break;
     }
+    by_hand_ = {.sub = index, .hold = hold, .failures = sub->link().all_failures()};
     note_switch(held);
     host_.wake();
     return {};
@@ -73,6 +76,7 @@ Status VirtualPort::make_active(SubIndex index, Hold hold) {
 
 Status VirtualPort::release_active() {
     const Locked held(mutex_);
+    by_hand_ = {};
     why_ = SwitchWhy::kByHand;
     selection_.release();
     (void)settle(held, Clock::now());
@@ -125,20 +129,28 @@ Status VirtualPort::remove_by_hand(SubIndex index) {
     SubDevice *sub = nullptr;
     if (Status s = find(held, index, sub); !s.ok())
         return s;
-    if (!std::exchange(sub->removed_by_hand, true))
-        send_off(held, *sub);
-    note_switch(held);
-    host_.wake();
+    take_off(held, *sub);
     return {};
 }
 
-Status VirtualPort::drop(SubIndex index) {
-    if (Status s = remove_by_hand(index); !s.ok())
-        return s;
+Status VirtualPort::drop(SubIndex index, std::uint64_t &tenant) {
     const Locked held(mutex_);
-    subs_[index.raw()]->dropped = true;
-    host_.wake();
+    SubDevice *sub = nullptr;
+    if (Status s = find(held, index, sub); !s.ok())
+        return s;
+    sub->dropped = true;
+    tenant = sub->tenant;
+    take_off(held, *sub);
     return {};
+}
+
+void VirtualPort::take_off(const Locked &held, SubDevice &sub) {
+    if (by_hand_.sub == sub.index())
+        by_hand_ = {};
+    if (!std::exchange(sub.removed_by_hand, true))
+        send_off(held, sub);
+    note_switch(held);
+    host_.wake();
 }
 
 Status VirtualPort::plug_by_hand(SubIndex index) {
@@ -150,8 +162,9 @@ Status VirtualPort::plug_by_hand(SubIndex index) {
         return {-EBUSY, "plug a sub-device that is leaving for good"};
     sub->removed_by_hand = false;
     sub->leaving_since = {}; // if it had not left yet, then it stays
-    if (std::exchange(sub->sent_off, {}) != Clock::time_point{} && sub->usable() && sub->state() == State::kStarted)
-        sub->open();
+    sub->sent_off = {};
+    if (sub->usable() && sub->state() == State::kStarted && sub->door().gate.is_open())
+        sub->open(); // the selection has it again
     sub->said_busy = false;
     sub->asked = false; // an answer may be there since long ago
     sub->retry_now();
@@ -165,9 +178,14 @@ Status VirtualPort::add(std::string devargs, std::unique_ptr<DeviceSource> sourc
         return {-ENODEV, "add a sub-device to a port that is being closed"};
     SubDevice *place = nullptr;
     for (const std::unique_ptr<SubDevice> &sub : subs_) {
-        if (sub->vacant)
+        if (sub->vacant) {
             place = place == nullptr ? sub.get() : place;
-        else if (source == nullptr && !sub->devargs().empty() && same_device(sub->devargs(), devargs))
+            continue;
+        }
+        // What a source named once, and does not any more, it has no claim to.
+        const bool is_one = sub->source() == nullptr || sub->state() != State::kAbsent || sub->named || sub->probing;
+        if (source == nullptr ? is_one && !sub->devargs().empty() && same_device(sub->devargs(), devargs)
+                              : sub->source() != nullptr && is_same_descriptor(*sub->source(), *source))
             return {-EEXIST, "add a device that is a sub-device of this port already"};
     }
     if (place == nullptr)

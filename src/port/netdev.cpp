@@ -3,6 +3,8 @@
 
 #include <optional>
 
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -50,6 +52,13 @@ bool set_netdev_flags(unsigned index, unsigned mask, unsigned flags) noexcept {
         return true;
     request->ifr_flags = static_cast<short>(wanted);
     return request.make(SIOCSIFFLAGS);
+}
+
+std::optional<bool> netdev_carrier(unsigned index) noexcept {
+    Request request(index);
+    ethtool_value answer{.cmd = ETHTOOL_GLINK, .data = 0};
+    request->ifr_data = reinterpret_cast<char *>(&answer);
+    return request.make(SIOCETHTOOL) ? std::optional(answer.data != 0) : std::nullopt;
 }
 
 std::optional<int> netdev_mtu(unsigned index) noexcept {

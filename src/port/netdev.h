@@ -12,6 +12,10 @@ namespace holdfast {
 /// Sets those flags that are in `mask` to what they are in `flags`.
 bool set_netdev_flags(unsigned index, unsigned mask, unsigned flags) noexcept;
 
+/// Is there a carrier? The kernel may put off for a second what it tells of that by events and in IFF_RUNNING; it does
+/// not here, and brings both up to date. Waits for those who change interfaces at the moment.
+[[nodiscard]] std::optional<bool> netdev_carrier(unsigned index) noexcept;
+
 [[nodiscard]] std::optional<int> netdev_mtu(unsigned index) noexcept;
 bool set_netdev_mtu(unsigned index, int mtu) noexcept;
 

@@ -58,7 +58,7 @@ rte_eth_dev_info without_pointers(rte_eth_dev_info info) noexcept {
 constexpr std::chrono::milliseconds kFarewell{500};
 
 Snapshot::Sub seen_as(const SubDevice &sub) noexcept {
-    Snapshot::Sub out{.device = {}, .plugins = sub.plugins, .port = {}};
+    Snapshot::Sub out{.device = {}, .life = sub.lives, .port = {}};
     const rte_device *device = sub.info().device;
     if (!sub.present() || device == nullptr || std::strcmp(rte_bus_name(rte_dev_bus(device)), "vdev") != 0)
         return out;

@@ -22,7 +22,7 @@ struct Snapshot {
     struct Sub {
         std::array<char, RTE_DEV_NAME_MAX_LEN> device; ///< on the vdev bus; empty: absent, or on a bus that tells
                                                        ///< secondary processes by itself
-        std::uint64_t plugins;                         ///< tells one life of the device from the next
+        std::uint64_t life;                            ///< tells one life of the device from the next
         PortId port;
         friend bool operator==(const Sub &, const Sub &) = default;
     };

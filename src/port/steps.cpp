@@ -144,7 +144,7 @@ Status VirtualPort::run_queues(const Locked &, SubDevice &sub) {
     return {};
 }
 
-Status VirtualPort::start_sub(const Locked &held, SubDevice &sub) {
+Status VirtualPort::start_sub(const Locked &held, SubDevice &sub, bool trusted) {
     if (sub.state() != State::kStarted) { // it may still run, if it refused to stop
         if (Status s = replay(held, sub, Phase::kBeforeStart); !s.ok())
             return s;
@@ -166,7 +166,7 @@ Status VirtualPort::start_sub(const Locked &held, SubDevice &sub) {
     if (Clock::now() < sub.hold_until && !sub.link_is_ready())
         return {};
     sub.joined();
-    sub.begin_link(ethdev_, Clock::now(), sub.hold_until == Clock::time_point{});
+    sub.begin_link(ethdev_, Clock::now(), trusted);
     sub.open();
     return {};
 }

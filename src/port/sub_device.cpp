@@ -10,7 +10,6 @@
 #include "port/device_source.h"
 #include "port/device_text.h"
 #include "port/netdev.h"
-#include "port/settings.h"
 
 #include <rte_debug.h>
 #include <rte_errno.h>
@@ -28,8 +27,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
-#include <vector>
 
 #include <net/if.h>
 
@@ -60,6 +57,7 @@ void SubDevice::move_in(std::string devargs, std::unique_ptr<DeviceSource> sourc
     link_ = LinkFilter(link_rules_.delays);
     clear_stats();
     plugins = removals = 0;
+    tenant++;
     vacant = asked = named = missed_turn = said_busy = false;
     reason.clear();
     retry_now();
@@ -184,6 +182,8 @@ void SubDevice::shut() noexcept {
 void SubDevice::move_to(State next) noexcept {
     RTE_ASSERT(may_move(state_, next));
     state_ = next;
+    if (next != State::kStarted)
+        link_.end();
 }
 
 Status SubDevice::adopt(abi::Ethdev &ethdev, PortId port, bool used) {
@@ -238,35 +238,9 @@ Status SubDevice::adopt(abi::Ethdev &ethdev, PortId port, bool used) {
     said_busy = false;
     announced = false;
     plugins++;
+    lives++;
     move_to(State::kProbed);
     return {};
-}
-
-void SubDevice::hand_back(abi::Ethdev &ethdev) {
-    if (!counted_last_)
-        count(ethdev);
-    if ((flags() & kGone) != 0)
-        return;
-    Settings before = has_;
-    before.macs = {}; // lists, and what its next owner configures anyway, go with the port
-    before.vlans = {};
-    before.mc_list.reset();
-    before.second_hand = false;
-    // What somebody else did to the interface behind it meanwhile is his affair.
-    const unsigned ours = (has_.promiscuous != own_.promiscuous ? unsigned{IFF_PROMISC} : 0U) |
-                          (has_.allmulticast != own_.allmulticast ? unsigned{IFF_ALLMULTI} : 0U) |
-                          (has_.link_up ? unsigned{IFF_UP} : 0U);
-    const bool mtu = has_.mtu != own_.mtu;
-    if (has_.link_up)
-        own_.link_up = true; // as a new device has it
-    for (const Change &c : own_.missing_from(before))
-        if (holdfast::apply(ethdev, port_, c) == 0) // if not, it is no worse
-            has_.record(c);
-    if (own_flags_ && ours != 0)
-        (void)set_netdev_flags(info_.if_index, ours, *own_flags_);
-    // A driver may refuse the MTU that its interface had before it came.
-    if (own_netdev_mtu_ && mtu && netdev_mtu(info_.if_index) != own_netdev_mtu_)
-        (void)set_netdev_mtu(info_.if_index, *own_netdev_mtu_);
 }
 
 void SubDevice::leave(abi::Ethdev &ethdev) {
@@ -274,6 +248,9 @@ void SubDevice::leave(abi::Ethdev &ethdev) {
     netdev_.store(0, std::memory_order_relaxed);
     removals++;
     announced = false;
+    sent_off = {};
+    if ((flags() & kGone) != 0)
+        link_.gone(Clock::now());
     if (touchable())
         hand_back(ethdev);
     // pairs: sub-pci (SubDevice::is_pci, SubDevice::has_vanished). Only now: a PCI device that is gone is not counted.
@@ -281,23 +258,6 @@ void SubDevice::leave(abi::Ethdev &ethdev) {
     leaving = true;
     if (released())
         left();
-}
-
-void SubDevice::forget(abi::Ethdev &ethdev) {
-    has_ = {};
-    if (rte_ether_addr mac{}; ethdev.mac(port_, mac) == 0)
-        has_.default_mac = mac;
-    has_.promiscuous = ethdev.promiscuous(port_);
-    has_.allmulticast = ethdev.allmulticast(port_);
-}
-
-void SubDevice::inherit(const abi::Ethdev::Leftovers &from) {
-    has_.second_hand = true;
-    has_.vlans = from.vlans;
-    for (const auto &[mac, pools] : from.macs)
-        for (std::uint32_t pool = 0; pool < RTE_ETH_64_POOLS; pool++)
-            if ((pools >> pool & 1U) != 0)
-                has_.macs.add({mac, pool});
 }
 
 void SubDevice::left() noexcept {
@@ -324,118 +284,6 @@ Outcome SubDevice::judge(abi::Ethdev &ethdev, int rc) noexcept {
         return Outcome::kVanished;
     }
     return Outcome::kRefused;
-}
-
-Outcome SubDevice::apply(abi::Ethdev &ethdev, const Change &change, int &rc) {
-    rc = holdfast::apply(ethdev, port_, change);
-    Outcome outcome = judge(ethdev, rc);
-    // A virtual function that is not trusted. It joins all the same; not so with a wrong MAC address, which would keep
-    // it from receiving anything.
-    if (outcome == Outcome::kRefused && rc == -EPERM &&
-        (std::holds_alternative<Promiscuous>(change) || std::holds_alternative<Allmulticast>(change)))
-        outcome = Outcome::kLacking;
-    if (outcome == Outcome::kDone)
-        has_.record(change);
-    return outcome;
-}
-
-void SubDevice::forget_rss() noexcept {
-    has_.rss.reset();
-    has_.reta.clear();
-}
-
-void SubDevice::count(abi::Ethdev &ethdev) {
-    abi::PortStats now{};
-    if (!reads_as_ones() && ethdev.stats(port_, now) == 0 && !reads_as_ones())
-        take_in(now);
-}
-
-void SubDevice::take_in(const abi::PortStats &now) {
-    if (!std::exchange(counted_out_, false))
-        counters_.update(now);
-}
-
-void SubDevice::count_last(const abi::PortStats &last) {
-    counted_last_ = true;
-    take_in(last);
-}
-
-bool SubDevice::reads_as_ones() const noexcept {
-    // pairs: sub-pci (SubDevice::adopt). The same thread, or one behind the mutex.
-    const std::uint64_t pci = pci_.load(std::memory_order_relaxed);
-    if (pci == 0 || pci_has_vanished())
-        return pci != 0;
-    const abi::PciHealth health = abi::pci_health(pci);
-    // vfio asks for one that still works.
-    return (flags() & kGone) != 0 ? health != abi::PciHealth::kAnswers : health == abi::PciHealth::kSilent;
-}
-
-Status SubDevice::rss_key(abi::Ethdev &ethdev, std::vector<std::uint8_t> &key) {
-    key.assign(info_.hash_key_size, 0);
-    rte_eth_rss_conf conf{};
-    conf.rss_key = key.data();
-    conf.rss_key_len = info_.hash_key_size;
-    const int rc = key.empty() ? -ENOTSUP : ethdev.rss(port_, conf);
-    if (rc != 0 || conf.rss_key_len != info_.hash_key_size)
-        key.clear();
-    return judge(ethdev, rc) == Outcome::kRefused ? Status{rc, "read the hash key of a sub-device"} : Status{};
-}
-
-Status SubDevice::reta(abi::Ethdev &ethdev, std::vector<std::uint16_t> &table) {
-    table.assign(info_.reta_size, 0);
-    const int rc = table.empty() ? -ENOTSUP : ethdev.reta(port_, table);
-    if (rc != 0)
-        table.clear();
-    return judge(ethdev, rc) == Outcome::kRefused ? Status{rc, "read the redirection table of a sub-device"} : Status{};
-}
-
-Status SubDevice::learn(abi::Ethdev &ethdev, const Change &change) {
-    if (std::holds_alternative<Rss>(change) && !has_.rss) {
-        rte_eth_rss_conf conf{};
-        const int rc = ethdev.rss(port_, conf);
-        if (judge(ethdev, rc) == Outcome::kRefused)
-            return {rc, "read the hash functions of a sub-device"};
-        Rss now{.functions = conf.rss_hf, .algorithm = conf.algorithm, .key = {}};
-        if (Status s = rss_key(ethdev, now.key); !s.ok())
-            return s;
-        if (rc == 0)
-            has_.rss = std::move(now);
-    }
-    if (std::holds_alternative<Reta>(change) && has_.reta.empty())
-        return reta(ethdev, has_.reta);
-    return {};
-}
-
-Status SubDevice::read_stats(abi::Ethdev &ethdev) {
-    if (!touchable() || lost()) // the host thread reads its last ones, for that may take long
-        return {};
-    abi::PortStats now{};
-    const int rc = ethdev.stats(port_, now);
-    if (reads_as_ones()) { // nobody has told us yet, and all ones are no counters
-        lose(kGone);
-        return {};
-    }
-    if (rc == 0)
-        counters_.update(now);
-    return judge(ethdev, rc) == Outcome::kRefused ? Status{rc, "read the counters of a sub-device"} : Status{};
-}
-
-Status SubDevice::restart_stats(abi::Ethdev &ethdev) {
-    if (state_ == State::kAbsent || leaving || !touchable())
-        return {};
-    if (lost()) {
-        counted_out_ = true;
-        return {};
-    }
-    // A device that cannot reset just goes on; we count from what it shows.
-    if (usable())
-        if (const int rc = ethdev.stats_reset(port_); judge(ethdev, rc) == Outcome::kRefused)
-            return {rc, "reset the counters of a sub-device"};
-    abi::PortStats now{};
-    const int rc = ethdev.stats(port_, now);
-    if (rc == 0)
-        counters_.begin(now);
-    return judge(ethdev, rc) == Outcome::kRefused ? Status{rc, "read the counters of a sub-device"} : Status{};
 }
 
 void SubDevice::put_off(const Status &why, Clock::time_point now, std::chrono::milliseconds poll) {

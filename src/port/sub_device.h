@@ -115,6 +115,10 @@ class SubDevice final : public abi::PortListener {
     Clock::time_point look_at_link(abi::Ethdev &ethdev, Clock::time_point now, std::chrono::milliseconds poll);
     /// The same for one that starts, before its gate opens. `trusted`: without delays.
     void begin_link(abi::Ethdev &ethdev, Clock::time_point now, bool trusted);
+    /// Drivers over a netdev without link events tell what the link was once, or nothing of its carrier: the kernel
+    /// knows.
+    [[nodiscard]] bool kernel_says_down() const noexcept;
+    [[nodiscard]] bool link_counts() const noexcept { return link_rules_.counts; }
     [[nodiscard]] const LinkFilter &link() const noexcept { return link_; }
     /// Is it trusted since the last look and was not before, or the other way round? Asked once.
     [[nodiscard]] bool take_link_change() noexcept { return std::exchange(link_changed_, false); }
@@ -223,6 +227,8 @@ class SubDevice final : public abi::PortListener {
     Clock::time_point hold_until{}; ///< so long it gets no traffic unless its interface is up
     std::string reason;             ///< why it is not there
     std::shared_ptr<void> lease;    ///< what its source did to the device; undone when the last copy goes
+    std::uint64_t lives = 0;        ///< devices that this place ever had; tells one from the next
+    std::uint64_t tenant = 0;       ///< tells one sub-device in this place from the next
     std::uint64_t plugins = 0;
     std::uint64_t removals = 0;
 
@@ -232,6 +238,7 @@ class SubDevice final : public abi::PortListener {
     /// Is its link up, as far as anybody can tell?
     [[nodiscard]] bool has_link(abi::Ethdev &ethdev);
     void heed(LinkFilter::Verdict verdict) noexcept;
+    void weigh_link(abi::Ethdev &ethdev, Clock::time_point now);
     void take_in(const abi::PortStats &now);
 
     const SubIndex index_;
@@ -253,9 +260,10 @@ class SubDevice final : public abi::PortListener {
     const LinkRules link_rules_;
     LinkFilter link_;
     bool link_changed_ = false;
-    bool link_events_ = false;                ///< its driver tells of its link
-    std::atomic<bool> kernel_link_{false};    ///< the kernel's word on its interface is the best there is
-    std::atomic<std::uint32_t> link_dips_{0}; ///< how often an event said that its link is down
+    bool link_events_ = false;                       ///< its driver tells of its link
+    std::atomic<bool> kernel_link_{false};           ///< the kernel's word on its interface is the best there is
+    std::atomic<std::uint32_t> link_events_seen_{0}; ///< how often an event told of its link
+    std::atomic<std::uint32_t> link_dips_{0};        ///< how often of a link that is down
     std::uint32_t seen_dips_ = 0;
     Trouble trouble_;
 

@@ -20,7 +20,8 @@
 namespace holdfast {
 namespace {
 
-/// Drivers that tell of their link are looked at all the same: one may not tell of what it does itself.
+/// Drivers that tell of their link are looked at all the same: one may write a change down and tell nobody, as of what
+/// it was told to do itself.
 constexpr std::chrono::milliseconds kEventMissed{1000};
 
 } // namespace
@@ -33,13 +34,15 @@ bool SubDevice::link_is_ready() noexcept {
 }
 
 void SubDevice::on_link_change(bool up) noexcept {
-    if (!up && link_rules_.counts) {
-        // pairs: sub-dips (SubDevice::look_at_link). Before the selection: who looks in between looks again.
-        link_dips_.fetch_add(1, std::memory_order_release);
-        if (link_rules_.delays.down_delay == std::chrono::milliseconds::zero())
+    if (link_rules_.counts) {
+        // pairs: sub-link-events (SubDevice::look_at_link). Before the selection: who looks in between looks again.
+        link_events_seen_.fetch_add(1, std::memory_order_acq_rel);
+        if (!up)
+            link_dips_.fetch_add(1, std::memory_order_release); // pairs: sub-link-events (SubDevice::look_at_link)
+        if (up)
+            selection_.regain_link(index_); // the others may fail before anybody weighs it
+        else if (link_rules_.delays.down_delay == std::chrono::milliseconds::zero())
             selection_.lose_link(index_);
-    } else if (link_rules_.counts) {
-        selection_.regain_link(index_); // the others may fail before anybody weighs it
     }
     host_.look(); // the event loop weighs it, and tells the application
 }
@@ -51,10 +54,8 @@ void SubDevice::on_carrier(bool up) noexcept {
 }
 
 bool SubDevice::has_link(abi::Ethdev &ethdev) {
-    // Drivers over a netdev without link events tell what the link was, or nothing of its carrier.
-    if (kernel_link_.load(std::memory_order_relaxed)) // pairs: sub-kernel-link (SubDevice::adopt), the same thread
-        if (const std::optional<unsigned> flags = netdev_flags(netdev()))
-            return (*flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING);
+    if (kernel_says_down())
+        return false;
     rte_eth_link link{};
     if (judge(ethdev, ethdev.link(port_, link)) != Outcome::kDone)
         return true; // it cannot tell
@@ -71,32 +72,52 @@ void SubDevice::heed(LinkFilter::Verdict verdict) noexcept {
 void SubDevice::begin_link(abi::Ethdev &ethdev, Clock::time_point now, bool trusted) {
     if (!link_rules_.counts)
         return;
-    // pairs: sub-dips (SubDevice::on_link_change).
+    // pairs: sub-link-events (SubDevice::on_link_change).
     seen_dips_ = link_dips_.load(std::memory_order_acquire);
+    const std::uint32_t events = link_events_seen_.load(std::memory_order_acquire);
     heed(link_.begin(has_link(ethdev), trusted, now));
+    if (link_events_seen_.load(std::memory_order_acquire) != events) // pairs: sub-link-events (on_link_change)
+        weigh_link(ethdev, now);
     link_changed_ = false;
+}
+
+void SubDevice::weigh_link(abi::Ethdev &ethdev, Clock::time_point now) {
+    // An event that comes while we look may say the contrary of what we have seen, and has written so into the
+    // selection: then that is looked at once more. Not for ever; each event asks for another look anyway.
+    for (int looks = 0; looks < 4; looks++) {
+        // pairs: sub-link-events (SubDevice::on_link_change).
+        const std::uint32_t events = link_events_seen_.load(std::memory_order_acquire);
+        const std::uint32_t dips = link_dips_.load(std::memory_order_acquire);
+        const bool up = has_link(ethdev);
+        // It was down and up again since the last look; from the second time on that is flapping.
+        for (std::uint32_t i = std::min(dips - std::exchange(seen_dips_, dips), 2U); up && i > 0; i--) {
+            (void)link_.see(false, now);
+            (void)link_.see(true, now);
+        }
+        heed(link_.see(up, now));
+        if (link_events_seen_.load(std::memory_order_acquire) == events) // pairs: sub-link-events (on_link_change)
+            return;
+    }
 }
 
 Clock::time_point SubDevice::look_at_link(abi::Ethdev &ethdev, Clock::time_point now, std::chrono::milliseconds poll) {
     if (!link_rules_.counts || state_ != State::kStarted || !usable())
         return Clock::time_point::max();
     const bool trusted = link_.verdict() == LinkFilter::Verdict::kGood;
-    // pairs: sub-dips (SubDevice::on_link_change).
-    const std::uint32_t dips = link_dips_.load(std::memory_order_acquire);
-    const bool up = has_link(ethdev);
-    // It was down and up again since the last look; from the second time on that is flapping.
-    for (std::uint32_t i = std::min(dips - std::exchange(seen_dips_, dips), 2U); up && i > 0; i--) {
-        (void)link_.see(false, now);
-        (void)link_.see(true, now);
-    }
-    const LinkFilter::Verdict verdict = link_.see(up, now);
-    heed(verdict);
-    // It went down while we said the contrary: down it is, until the next look, which that event asks for.
-    if (link_dips_.load(std::memory_order_acquire) != dips && // pairs: sub-dips (SubDevice::on_link_change)
-        link_rules_.delays.down_delay == std::chrono::milliseconds::zero())
-        selection_.lose_link(index_);
-    link_changed_ = link_changed_ || trusted != (verdict == LinkFilter::Verdict::kGood);
+    weigh_link(ethdev, now);
+    link_changed_ = link_changed_ || trusted != (link_.verdict() == LinkFilter::Verdict::kGood);
     return std::min(link_.due(), now + (link_events_ ? std::max(poll, kEventMissed) : poll));
+}
+
+bool SubDevice::kernel_says_down() const noexcept {
+    if (!kernel_link_.load(std::memory_order_relaxed)) // pairs: sub-kernel-link (SubDevice::adopt), the same thread
+        return false;
+    // The carrier first: having said it, the kernel has put IFF_RUNNING right. Not every interface can say it.
+    const bool carrier = netdev_carrier(netdev()).value_or(true);
+    const std::optional<unsigned> flags = netdev_flags(netdev());
+    if (!flags) // also for want of a descriptor
+        return has_vanished();
+    return !carrier || (*flags & (IFF_UP | IFF_RUNNING)) != (IFF_UP | IFF_RUNNING);
 }
 
 } // namespace holdfast

@@ -29,6 +29,11 @@ bool SwitchListeners::remove(Function function, void *arg) {
     return true;
 }
 
+void SwitchListeners::end() {
+    const std::lock_guard held(mutex_);
+    listeners_.clear();
+}
+
 void SwitchListeners::tell(PortId port, const std::vector<SwitchEvent> &events) {
     const auto number = [](SubIndex sub) { return sub.valid() ? int{sub.raw()} : -1; };
     std::unique_lock held(mutex_);

@@ -35,6 +35,8 @@ class SwitchListeners {
     bool add(Function function, void *arg);
     /// Waits until it is not being called, but for the thread that calls it. False: it was not registered.
     bool remove(Function function, void *arg);
+    /// The port goes: nobody hears of it any more. Waits for nobody.
+    void end();
     void tell(PortId port, const std::vector<SwitchEvent> &events);
 
   private:

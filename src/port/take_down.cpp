@@ -101,6 +101,8 @@ bool VirtualPort::tear_down(const Locked &held, SubDevice &sub, std::chrono::mil
     if (!bring_down(held, sub, limit, sub.touchable()))
         return false;
     sub.leave(ethdev_);
+    if (by_hand_.sub == sub.index())
+        by_hand_ = {};
     tell_secondaries(held);
     return true;
 }

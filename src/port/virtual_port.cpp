@@ -138,6 +138,7 @@ Status VirtualPort::begin() {
 
 Status VirtualPort::close(abi::Wait wait, const rte_vdev_device *keep, std::vector<Orphan> &orphans) {
     Status status;
+    listeners_.end();
     {
         const Locked held(mutex_);
         wanted_ = State::kAbsent;
@@ -217,7 +218,7 @@ Status VirtualPort::start() {
     }
     std::vector<Before> touched;
     for (const std::unique_ptr<SubDevice> &sub : subs_) {
-        if (!sub->usable())
+        if (!sub->usable() || wanted(*sub) == State::kAbsent) // it is leaving, by hand
             continue;
         touched.push_back({sub.get(), sub->has()});
         sub->hold_until = {}; // the application's own start waits for nothing
@@ -225,7 +226,7 @@ Status VirtualPort::start() {
         if (sub->state() == State::kProbed)
             s = configure_sub(held, *sub);
         if (s.ok())
-            s = start_sub(held, *sub);
+            s = start_sub(held, *sub, true);
         sub->stale = sub->stale || sub->excused();
         if (s.ok() || sub->excused())
             continue;
@@ -248,6 +249,14 @@ Status VirtualPort::start() {
         dev_.data->tx_queue_state[q] =
             queues_->tx(QueueId{q}).run ? RTE_ETH_QUEUE_STATE_STARTED : RTE_ETH_QUEUE_STATE_STOPPED;
     note_own_switch(held);
+    choose(held);
+    note_own_switch(held);
+    const SubIndex active = selection_.view().active;
+    if (const SubIndex before = std::exchange(told_active_, active); active != before && starts_ > 1) {
+        // They know of another one, from before the stop: who listens, and the network.
+        untold_.push_back({.from = before, .to = active, .why = SwitchWhy::kBetter});
+        plan_announcement(held, active);
+    }
     (void)settle(held, Clock::now()); // valid from the first moment
     announced_ = abi::load_link(dev_);
     publish(held);

@@ -14,6 +14,7 @@
 #include "port/config.h"
 #include "port/device_source.h"
 #include "port/host.h"
+#include "port/port_info.h"
 #include "port/queues.h"
 #include "port/settings.h"
 #include "port/shared.h"
@@ -99,30 +100,17 @@ class VirtualPort final : public Keeper {
     Status make_active(SubIndex sub, Hold hold = Hold::kHeld);
     /// The policies choose again.
     Status release_active();
-    /// It leaves in peace, and stays absent until it is plugged by hand; dropped, it leaves for good.
+    /// It leaves in peace, and stays absent until it is plugged by hand; dropped, it leaves for good. `tenant`: see
+    /// SubInfo.
     Status remove_by_hand(SubIndex sub);
-    Status drop(SubIndex sub);
+    Status drop(SubIndex sub, std::uint64_t &tenant);
     Status plug_by_hand(SubIndex sub);
     /// One more sub-device. With `source` it is what that names, else always the device of `devargs`.
     Status add(std::string devargs, std::unique_ptr<DeviceSource> source, SubIndex &out);
     /// Who hears of switches.
     [[nodiscard]] SwitchListeners &listeners() noexcept { return listeners_; }
-    struct SubInfo {
-        std::string devargs, source, state, reason; ///< source: empty if it is always this device
-        std::string link;                           ///< "up", "shaky", "down"; empty if it does not run
-        std::uint64_t link_failures = 0;
-        bool wanted = false, active = false, joined = false, vacant = false;
-        PortId port{};
-        std::uint64_t removals = 0, plugins = 0;
-        abi::PortStats stats{};
-    };
-    struct Info {
-        std::string name;
-        SubIndex active{};
-        Hold hold = Hold::kFree;
-        std::uint64_t switches = 0, refused = 0, dropped = 0, stale = 0, announcements = 0; ///< see PortCounts
-        std::vector<SubInfo> subs;
-    };
+    using SubInfo = PortInfo::Sub;
+    using Info = PortInfo;
     Info describe();
 
     // ---- ethdev's operations
@@ -234,7 +222,8 @@ class VirtualPort final : public Keeper {
 
     // ---- steps: steps.cpp
     Status configure_sub(const Locked &, SubDevice &sub) HOLDFAST_TSA(requires_capability(mutex_));
-    Status start_sub(const Locked &, SubDevice &sub) HOLDFAST_TSA(requires_capability(mutex_));
+    /// `trusted`: see SubDevice::begin_link().
+    Status start_sub(const Locked &, SubDevice &sub, bool trusted = false) HOLDFAST_TSA(requires_capability(mutex_));
     Status stop_sub(const Locked &, SubDevice &sub, std::chrono::milliseconds limit)
         HOLDFAST_TSA(requires_capability(mutex_));
     /// Does a Tx queue of sub-devices send mbufs of ours beside the application's?
@@ -275,6 +264,9 @@ class VirtualPort final : public Keeper {
         HOLDFAST_TSA(requires_capability(mutex_));
     /// Which one is to be active, by the policies.
     [[nodiscard]] SubIndex best(const Locked &, const Selection::View &view) HOLDFAST_TSA(requires_capability(mutex_));
+    /// Announces one that is to be active, and makes it active. False: an event was faster, and nothing was chosen.
+    bool switch_over(const Locked &, SubIndex to, SubIndex from, Hold hold, SwitchWhy why)
+        HOLDFAST_TSA(requires_capability(mutex_));
     /// Makes it so. What is lost has been dealt with already, by the event that told.
     void choose(const Locked &) HOLDFAST_TSA(requires_capability(mutex_));
     /// Looks at all links, chooses, and makes the port's link what it is. Says when to come again at the latest.
@@ -287,6 +279,8 @@ class VirtualPort final : public Keeper {
     // ---- who belongs to the port: membership.cpp
     /// The sub-device in that place, if there is one.
     Status find(const Locked &, SubIndex index, SubDevice *&out) HOLDFAST_TSA(requires_capability(mutex_));
+    /// It is to be absent until it is plugged by hand.
+    void take_off(const Locked &, SubDevice &sub) HOLDFAST_TSA(requires_capability(mutex_));
     /// From now on it gets nothing more to send, for it is to leave.
     void send_off(const Locked &, SubDevice &sub) HOLDFAST_TSA(requires_capability(mutex_));
     /// Does it still send what it was given before?
@@ -389,10 +383,18 @@ class VirtualPort final : public Keeper {
         std::size_t at = 0; ///< frames of this one that are sent
         Clock::time_point due{};
         unsigned tries = 0;
+        bool before_active = false; ///< it is not active yet
     };
     Announcing announcing_ HOLDFAST_TSA(guarded_by(mutex_));
     std::uint64_t frames_announced_ HOLDFAST_TSA(guarded_by(mutex_)) = 0;
     rte_eth_link announced_ HOLDFAST_TSA(guarded_by(mutex_)){}; ///< what the application knows of the link
+    struct ByHand {
+        SubIndex sub{};
+        Hold hold = Hold::kFree;
+        std::uint64_t failures = 0; ///< of its link, when it was chosen
+    };
+    ByHand by_hand_ HOLDFAST_TSA(guarded_by(mutex_));       ///< kept over stops, and errors that it recovers from
+    SubIndex told_active_ HOLDFAST_TSA(guarded_by(mutex_)); ///< what listeners know, or will
     SubIndex last_active_ HOLDFAST_TSA(guarded_by(mutex_));
     bool had_active_ HOLDFAST_TSA(guarded_by(mutex_)) = false;
     std::optional<SwitchWhy> why_ HOLDFAST_TSA(guarded_by(mutex_)); ///< of the next switch, if it was a choice

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -173,6 +174,24 @@ TEST_F(Announce, TakesFastFreeFromTheQueueThatSendsFramesOfOurs) {
 }
 
 TEST_F(Announce, WaitsForNobodyWhoIsStuckInsideADriver) {
+    Mayfly a, b;
+    Vport port(devargs(a, b, "announce=1"));
+    ASSERT_TRUE(up(port));
+    b.delay("rx_burst", 300ms);
+    const std::int64_t before = b.calls("rx_burst");
+    std::thread lcore([&] {
+        for (int i = 0; i < 2; i++) // one of the two is b's turn
+            (void)receive(port);
+    });
+    ASSERT_TRUE(eventually([&] { return b.calls("rx_burst") > before; }));
+    ASSERT_TRUE(port.switch_to(1).ok());
+    EXPECT_EQ(announced(port), 0U) << "somebody is inside";
+    EXPECT_EQ(send(port), 1) << "it is open again all the same";
+    lcore.join();
+    expect_no_late_access({&a, &b});
+}
+
+TEST_F(Announce, IsNotMadeOnAQueueThatTheApplicationStopped) {
     Mayfly a, b;
     Vport port(devargs(a, b, "announce=1"));
     ASSERT_TRUE(up(port));

@@ -43,6 +43,20 @@ TEST_F(Configure, ANewConfigurationReachesEverySubDevice) {
     expect_no_late_access({&a, &b});
 }
 
+// F88, F89, F90: sub-devices with Rx interrupts and without.
+TEST_F(Configure, RxInterruptsAreRefusedAndNothingIsHalfDone) {
+    Mayfly a, b;
+    Vport port(devargs_of({&a, &b}));
+    Shape shape;
+    shape.conf.intr_conf.rxq = 1;
+    const std::int64_t asked = a.calls("dev_configure") + b.calls("dev_configure");
+    for (int i = 0; i < 3; i++)
+        EXPECT_EQ(port.configure(shape), -ENOTSUP);
+    EXPECT_EQ(a.calls("dev_configure") + b.calls("dev_configure"), asked) << "no sub-device was touched";
+    EXPECT_EQ(port.up(pool()), 0);
+    EXPECT_EQ(rte_eth_dev_rx_intr_enable(port.id(), 0), -ENOTSUP);
+}
+
 // F34
 TEST_F(Configure, ManyConfigurationsGiveOneEventPerChange) {
     Mayfly m;

@@ -158,7 +158,7 @@ TEST_F(DevargsSources, CommandsOfOnePortAreWaitedForAtTheSameTime) {
     EXPECT_EQ(owner_of("net_mayfly1"), "net_holdfast0");
 }
 
-// F23, F108
+// F23, F108, F162
 TEST_F(DevargsSources, ASlowCommandOfOnePortDelaysNothingOfAnother) {
     static std::atomic<int> link_changes{0};
     const Folder folder;

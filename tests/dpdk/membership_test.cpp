@@ -116,6 +116,27 @@ TEST_F(Membership, APinHoldsWithoutALinkUntilItIsTakenBack) {
     EXPECT_EQ(rte_pmd_holdfast_pin(port.id(), 1), -EAGAIN);
 }
 
+TEST_F(Membership, WhoWasChosenByHandIsSoAgainAfterAStopAndAnError) {
+    Mayfly a, b;
+    for (const bool pinned : {true, false}) {
+        Vport port(devargs_of({&a, &b}));
+        ASSERT_TRUE(up(port));
+        ASSERT_EQ(pinned ? rte_pmd_holdfast_pin(port.id(), 1) : rte_pmd_holdfast_switch(port.id(), 1), 0);
+        ASSERT_EQ(port.stop(), 0);
+        ASSERT_EQ(port.start(), 0);
+        EXPECT_EQ(port.active(), 1);
+        b.recover(RTE_PMD_MAYFLY_RECOVERING);
+        EXPECT_EQ(port.active(), 0);
+        b.recover(RTE_PMD_MAYFLY_RECOVERED);
+        EXPECT_TRUE(eventually([&] { return port.active() == 1; }));
+        b.unplug();
+        EXPECT_EQ(port.active(), 0);
+        b.plug();
+        ASSERT_TRUE(eventually([&] { return port.joined(1); }));
+        EXPECT_TRUE(always([&] { return port.active() == 0; }, 50ms)) << "it left, and that ended it";
+    }
+}
+
 TEST_F(Membership, AfterUnpinThePreferredOneTakesOver) {
     Mayfly a, b;
     Vport port(devargs_of({&a, &b}));
@@ -218,6 +239,67 @@ TEST_F(Membership, ARemovalInPeaceLosesNoPacketUnderTraffic) {
     EXPECT_EQ(received, sent);
     EXPECT_EQ(a.count(RTE_PMD_MAYFLY_DRAINED), 0) << "nothing was left in its rings";
     expect_no_late_access({&a, &b});
+}
+
+TEST_F(Membership, OneThatIsPluggedWhileItLeavesStays) {
+    Mayfly a, b;
+    Vport port(devargs_of({&a, &b}, "hotplug_poll=5"));
+    ASSERT_TRUE(up(port));
+    unsigned stayed = 0;
+    for (int i = 0; i < 200; i++) {
+        const std::uint64_t removals = port.sub(0).removals;
+        ASSERT_TRUE(port.remove_by_hand(0).ok());
+        if (i % 4 != 0)
+            std::this_thread::sleep_for(std::chrono::microseconds(i * 17 % 2500));
+        ASSERT_TRUE(port.plug_by_hand(0).ok());
+        ASSERT_TRUE(eventually([&] { return port.joined(0) && port.active() == 0; })) << i;
+        stayed += port.sub(0).removals == removals ? 1 : 0;
+        ASSERT_EQ(send(port), 1);
+    }
+    EXPECT_GT(stayed, 0U) << "it had always left before it was plugged";
+}
+
+TEST_F(Membership, AListenerMayCloseThePort) {
+    for (int round = 0; round < 20; round++) {
+        Mayfly a;
+        Vport port(a.dev());
+        Shape shape;
+        shape.conf.intr_conf.lsc = 1; // then there is a link event to be told of as well
+        ASSERT_EQ(port.up(pool(), shape), 0);
+        static std::atomic<int> closed;
+        closed = 0;
+        const auto close = [](std::uint16_t id, int, int, int, void *) {
+            EXPECT_EQ(rte_eth_dev_stop(id), 0);
+            EXPECT_EQ(rte_eth_dev_close(id), 0);
+            closed++;
+        };
+        ASSERT_EQ(rte_pmd_holdfast_callback_register(port.id(), close, nullptr), 0);
+        a.link(false);
+        ASSERT_TRUE(eventually([&] { return closed == 1; }));
+        EXPECT_EQ(port.detach(), 0);
+    }
+}
+
+TEST_F(Membership, TwoThatDropTheSamePlaceWhileAThirdAddsTakeOnlyTheOldOne) {
+    Mayfly a, b, c;
+    Vport port(devargs_of({&a}, "hotplug_poll=1"));
+    ASSERT_TRUE(up(port, 1));
+    for (int round = 0; round < 30; round++) {
+        ASSERT_EQ(add(port, b), 1);
+        ASSERT_TRUE(eventually([&] { return port.joined(1); }));
+        std::vector<std::thread> droppers;
+        for (int t = 0; t < 2; t++)
+            droppers.emplace_back([&] {
+                const int rc = rte_pmd_holdfast_drop(port.id(), 1);
+                EXPECT_TRUE(rc == 0 || rc == -ENOENT) << rc;
+            });
+        for (std::thread &t : droppers)
+            t.join();
+        ASSERT_EQ(add(port, c), 1);
+        ASSERT_TRUE(eventually([&] { return port.joined(1); }));
+        EXPECT_EQ(get(port, 1).devargs, c.name());
+        ASSERT_EQ(rte_pmd_holdfast_drop(port.id(), 1), 0);
+    }
 }
 
 /// Notes the switches of a port, for one scope.

@@ -59,7 +59,7 @@ TEST_F(NetdevLink, TheKernelsWordOnTheCarrierSwitches) {
     EXPECT_EQ(port.link().link_status, RTE_ETH_LINK_DOWN);
 }
 
-TEST_F(NetdevLink, WithoutItsEventsTheCarrierIsPolled) {
+TEST_F(NetdevLink, ACarrierThatComesAndGoesIsFollowed) {
     const Veth a, b;
     Vport port(devargs(a, b, "lsc_poll=1"));
     ASSERT_TRUE(up(port));
@@ -69,6 +69,34 @@ TEST_F(NetdevLink, WithoutItsEventsTheCarrierIsPolled) {
         ip("link set " + a.peer() + " up");
         EXPECT_TRUE(eventually([&] { return port.active() == 0; })) << "but for the time out of one that flaps";
     }
+}
+
+TEST_F(NetdevLink, AnInterfaceThatIsMadeAnewHasNotFailed) {
+    Veth a;
+    const Veth b;
+    Vport port(devargs(a, b));
+    ASSERT_TRUE(up(port));
+    for (int i = 0; i < 3; i++) { // within a minute, so a failure would cost time
+        a.remove();
+        ASSERT_TRUE(eventually([&] { return port.state(0) == "absent"; }));
+        EXPECT_EQ(port.active(), 1);
+        ip("link add " + a.name() + " type veth peer name " + a.peer());
+        ip("link set " + a.name() + " up"); // it has no carrier yet
+        ASSERT_TRUE(eventually([&] { return port.joined(0); }));
+        ip("link set " + a.peer() + " up");
+        EXPECT_TRUE(eventually([&] { return port.active() == 0; }));
+    }
+    EXPECT_EQ(port.sub(0).link_failures, 0U);
+}
+
+TEST_F(NetdevLink, ThePortsLinkIsWhatTheKernelSaysAlsoWhereLinksDoNotSwitch) {
+    const Veth a, b;
+    Vport port(devargs(a, b, "switch_on=removal"));
+    ASSERT_TRUE(up(port));
+    EXPECT_EQ(port.link().link_status, RTE_ETH_LINK_UP);
+    ip("link set " + a.peer() + " down");
+    EXPECT_TRUE(eventually([&] { return port.link().link_status == RTE_ETH_LINK_DOWN; }));
+    EXPECT_EQ(port.active(), 0);
 }
 
 TEST_F(NetdevLink, AnInterfaceThatIsLetGoIsAsItWas) {

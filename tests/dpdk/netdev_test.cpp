@@ -137,6 +137,22 @@ TEST_F(Netdev, PacketsPassThroughATapSubDevice) {
 }
 
 // Every ethdev call on such a port goes on to answer "fine".
+// F161
+TEST_F(Netdev, TheFirstPacketsThroughATapArriveAlsoBehindADriverThatReceivesNothing) {
+    const std::string iface = unique("t");
+    Vport port("dev(" + unique("net_null") + ",no-rx=1),dev(" + unique("net_tap") + ",iface=" + iface + ")");
+    ASSERT_EQ(port.up(pool()), 0);
+    ASSERT_TRUE(eventually([&] { return port.joined(0) && port.joined(1); }));
+    const Peer peer(iface);
+    for (unsigned i = 0; i < 20; i++) {
+        peer.send(1);
+        ASSERT_EQ(receive_frames(port, 1), 1U) << "the one after " << i;
+    }
+    ASSERT_TRUE(port.switch_to(1).ok());
+    EXPECT_EQ(send_frames(port, 1), 1U);
+    EXPECT_EQ(peer.receive(1), 1U) << "the first that leaves on the tap";
+}
+
 TEST_F(Netdev, AnInterfaceThatIsDeletedIsNoticedAndComesBack) {
     const Veth first, second;
     Vport port("hotplug_poll=20," + af_packet(first) + "," + af_packet(second));

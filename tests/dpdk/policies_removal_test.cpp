@@ -6,9 +6,11 @@
 
 #include <rte_mbuf.h>
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <thread>
 #include <vector>
@@ -44,9 +46,47 @@ TEST_F(PoliciesRemoval, DropLetsAnApplicationGoOnThatSendsUntilAllIsSent) {
     }
 }
 
+// F163
+TEST_F(PoliciesRemoval, SwitchesByHandLoseNothingSplitNoBurstAndKeepTheOrder) {
+    constexpr unsigned kBurst = 16;
+    up(2, "tx=active");
+    std::atomic<unsigned> bursts{0}, wanted{0}; // their numbers have 16 bits
+    std::thread lcore([&] {
+        std::map<unsigned, std::size_t> link; // of each burst
+        std::array<unsigned, 2> next{}, got{};
+        while (bursts < 4000) {
+            if (bursts == wanted) {
+                std::this_thread::yield();
+                continue;
+            }
+            std::vector<rte_mbuf *> p = flows(kBurst, bursts * kBurst);
+            const std::uint16_t n = port().tx(p.data(), kBurst);
+            EXPECT_EQ(n, kBurst) << "a switch is no reason to take less";
+            rte_pktmbuf_free_bulk(p.data() + n, kBurst - n);
+            bursts++;
+            for (std::size_t i = 0; i < 2; i++)
+                for (const Far::Seen &s : far(i).receive()) {
+                    EXPECT_EQ(link.emplace(s.number / kBurst, i).first->second, i) << "burst " << s.number / kBurst;
+                    EXPECT_GE(s.number, next.at(i));
+                    next.at(i) = s.number + 1;
+                    got.at(i)++;
+                }
+        }
+        EXPECT_EQ(got[0] + got[1], bursts * kBurst);
+        EXPECT_GT(got[0], kBurst);
+        EXPECT_GT(got[1], kBurst);
+    });
+    for (unsigned i = 0; i < 200; i++) {
+        wanted += 20;
+        EXPECT_TRUE(eventually([&] { return bursts + 15 >= wanted; })) << "before switch " << i;
+        EXPECT_TRUE(port().switch_to(static_cast<std::uint8_t>((i + 1) % 2)).ok());
+    }
+    lcore.join();
+}
+
 class PoliciesUnplug : public Policies, public testing::WithParamInterface<const char *> {};
 
-/// Both sub-devices are pulled and put back under traffic; at the end of the test no mbuf may be missing, and no
+/// F166: both sub-devices are pulled and put back under traffic; at the end of the test no mbuf may be missing, and no
 /// simulated NIC may have seen anybody late.
 TEST_P(PoliciesUnplug, UnderTrafficNothingIsLostButWhatTheDeadOneHeld) {
     up(2, GetParam());

@@ -102,7 +102,7 @@ TEST_F(Shared, ShowsWhichSubDevicesAreThereAndThatTheyChanged) {
     EXPECT_STREQ(s->subs[0].device.data(), a.name().c_str());
     EXPECT_STREQ(s->subs[1].device.data(), b.name().c_str());
     EXPECT_EQ(s->subs[0].port, a.port());
-    const std::uint64_t life = s->subs[0].plugins;
+    const std::uint64_t life = s->subs[0].life;
 
     a.unplug();
     ASSERT_TRUE(eventually([&] { return port.state(0) == "absent"; }));
@@ -113,7 +113,7 @@ TEST_F(Shared, ShowsWhichSubDevicesAreThereAndThatTheyChanged) {
     ASSERT_TRUE(eventually([&] { return port.joined(0); }));
     s = ask(port);
     EXPECT_STREQ(s->subs[0].device.data(), a.name().c_str());
-    EXPECT_EQ(s->subs[0].plugins, life + 1);
+    EXPECT_EQ(s->subs[0].life, life + 1);
 }
 
 // F146

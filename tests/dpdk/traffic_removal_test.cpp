@@ -39,7 +39,7 @@ TEST_F(TrafficRemoval, WithoutASubDeviceNothingComesNothingIsTakenAndThatIsCount
     EXPECT_LT(rte_eth_tx_done_cleanup(port.id(), 0, 0), 0);
 }
 
-// The data path reacts in the event, not when the host thread comes.
+// F165: the data path reacts in the event, not when the host thread comes.
 TEST_F(TrafficRemoval, TheNextBurstAfterARemovalLeavesOnTheStandby) {
     Mayfly a, b, c("lsc=0"); // lsc=0: it is asked for its link
     Vport port(devargs_of({&a, &b, &c}));

@@ -49,8 +49,10 @@ if(HOLDFAST_PRESET STREQUAL "release")
     target_include_directories(mutant_burst BEFORE PRIVATE ${tree})
     target_link_libraries(mutant_burst PRIVATE holdfast_warnings holdfast_options holdfast_base holdfast_dpdk_headers)
 
-    add_executable(mutant_guard_drill stress/guard_drill.cpp ${CMAKE_SOURCE_DIR}/src/datapath/queue_info.cpp
-        $<TARGET_OBJECTS:mutant_burst> ${support_objects})
+    file(GLOB true_datapath CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/datapath/*.cpp)
+    list(REMOVE_ITEM true_datapath ${CMAKE_SOURCE_DIR}/src/datapath/burst.cpp)
+    add_executable(mutant_guard_drill stress/guard_drill.cpp ${true_datapath} $<TARGET_OBJECTS:mutant_burst>
+        ${support_objects})
     set_target_properties(mutant_guard_drill PROPERTIES
         CXX_EXTENSIONS OFF
         RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/mutants)

@@ -33,6 +33,35 @@ TEST_F(LinkFilterTest, WithoutDelaysItSaysWhatItSees) {
     EXPECT_EQ(filter_.due(), LinkFilter::Time::max());
 }
 
+TEST_F(LinkFilterTest, OneWhoseLinkWentBecauseItsDeviceWentHasNotFailed) {
+    for (int i = 0; i < 3; i++) { // within a minute: failures would cost time
+        EXPECT_EQ(filter_.begin(true, false, now_), Verdict::kGood) << i;
+        EXPECT_EQ(see(false, 1s), Verdict::kDown);
+        filter_.end();
+        filter_.gone(now_ += 100ms);
+        EXPECT_EQ(filter_.failures(), 0U);
+    }
+}
+
+TEST_F(LinkFilterTest, AFailureLongBeforeTheDeviceWentIsOne) {
+    (void)filter_.begin(true, false, now_);
+    (void)see(false, 1s);
+    filter_.gone(now_ += 10s);
+    EXPECT_EQ(filter_.failures(), 1U);
+    (void)filter_.begin(true, false, now_);
+    (void)flap(1ms);
+    filter_.gone(now_);
+    EXPECT_EQ(filter_.failures(), 2U) << "it was up again before the device went";
+}
+
+TEST_F(LinkFilterTest, AFailureThatWasForgottenIsNotTakenBack) {
+    (void)filter_.begin(true, false, now_);
+    (void)see(false, 1s);
+    filter_.forget_failures();
+    filter_.gone(now_);
+    EXPECT_EQ(filter_.failures(), 0U);
+}
+
 TEST_F(LinkFilterTest, OneThatStartsWithoutALinkHasNotFailed) {
     EXPECT_EQ(filter_.begin(false, true, now_), Verdict::kDown);
     EXPECT_EQ(see(false, 1ms), Verdict::kDown);
