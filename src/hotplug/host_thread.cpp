@@ -38,12 +38,15 @@ Status HostThread::run() {
     events_.listen();
     if (const Status s = events_.run(); !s.ok())
         return s;
+    if (const Status s = carriers_.run(); !s.ok())
+        return s;
     return Thread::run();
 }
 
 void HostThread::stop() noexcept {
     Thread::stop();
     events_.stop();
+    carriers_.stop();
 }
 
 void HostThread::wake() noexcept {
@@ -84,6 +87,7 @@ void HostThread::loop() {
         if (stopping())
             return;
         next = visit_all();
+        carriers_.wake(); // there may be others now
         delete_gone();
         remove_orphans();
         const std::lock_guard held(mutex_);

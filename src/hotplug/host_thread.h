@@ -4,6 +4,7 @@
 #include "abi/bus.h"
 #include "base/ids.h"
 #include "base/result.h"
+#include "hotplug/carrier_watch.h"
 #include "hotplug/event_loop.h"
 #include "hotplug/registry.h"
 #include "hotplug/thread.h"
@@ -20,14 +21,15 @@ namespace holdfast {
 
 /// The one thread of a process that works on devices: it reconciles all Holdfast ports, brings absent sub-devices back
 /// and takes lost ones down. It may have to wait for a device for seconds; what must not wait is the event loop's.
-/// Nothing of either runs in a thread of DPDK's. Both start with the first port and then stay, asleep when there is
+/// Nothing of them runs in a thread of DPDK's. All start with the first port and then stay, asleep when there is
 /// nothing to do.
 class HostThread final : public Host, private Thread {
   public:
     /// The process's. Never destroyed; stop() ends the threads.
     static HostThread &get() noexcept;
 
-    HostThread() noexcept : Thread("holdfast-host"), registry_(*this), events_(registry_, *this) {}
+    HostThread() noexcept
+        : Thread("holdfast-host"), registry_(*this), events_(registry_, *this), carriers_(registry_) {}
     ~HostThread() override = default;
 
     /// Starts the threads, if they do not run yet.
@@ -70,6 +72,7 @@ class HostThread final : public Host, private Thread {
 
     Registry registry_;
     EventLoop events_;
+    CarrierWatch carriers_;
     std::mutex mutex_;
     std::vector<Orphan> orphans_;
 };

@@ -6,8 +6,8 @@
 #include <memory>
 #include <string_view>
 
-// What the event loop hears of devices. No lock of the port's: its list of places is fixed, and what is read of a
-// sub-device is atomic, or changes only when it comes for the first time or goes for good.
+// What the event loop and the carrier watch hear of devices. No lock of the port's: its list of places is fixed, and
+// what is read of a sub-device is atomic, or changes only when it comes for the first time or goes for good.
 
 namespace holdfast {
 
@@ -21,6 +21,13 @@ void VirtualPort::carrier(unsigned index, bool up) noexcept {
     for (const std::unique_ptr<SubDevice> &sub : subs_)
         if (index != 0 && sub->netdev() == index)
             sub->on_carrier(up);
+}
+
+Clock::time_point VirtualPort::watch_carriers() noexcept {
+    bool any = false;
+    for (const std::unique_ptr<SubDevice> &sub : subs_)
+        any = sub->watch_carrier() || any;
+    return any ? Clock::now() + config_.policy.lsc_poll : Clock::time_point::max();
 }
 
 void VirtualPort::pci_gone(std::string_view address) noexcept {

@@ -226,8 +226,12 @@ Status SubDevice::adopt(abi::Ethdev &ethdev, PortId port, bool used) {
     // pairs: sub-netdev (SubDevice::netdev).
     netdev_.store(info.if_index, std::memory_order_relaxed);
     link_events_ = info.dev_flags != nullptr && (*info.dev_flags & RTE_ETH_DEV_INTR_LSC) != 0;
-    // pairs: sub-kernel-link (SubDevice::on_carrier). A bool by itself, like the netdev's number.
-    kernel_link_.store(!link_events_ && info.if_index != 0, std::memory_order_relaxed);
+    const bool kernel_link = !link_events_ && info.if_index != 0;
+    // pairs: sub-carrier (SubDevice::kernel_says_down).
+    carrier_.store(!kernel_link || netdev_carrier(info.if_index).value_or(true), std::memory_order_relaxed);
+    // pairs: sub-kernel-link (SubDevice::on_carrier, SubDevice::watch_carrier). A bool by itself, like the netdev's
+    // number.
+    kernel_link_.store(kernel_link, std::memory_order_relaxed);
     const std::uint64_t pci = abi::pci_number(info.device);
     pci_folder_.store(abi::pci_incarnation(pci), std::memory_order_relaxed);
     // pairs: sub-pci (SubDevice::is_pci, SubDevice::has_vanished).

@@ -118,6 +118,8 @@ class SubDevice final : public abi::PortListener {
     /// Drivers over a netdev without link events tell what the link was once, or nothing of its carrier: the kernel
     /// knows.
     [[nodiscard]] bool kernel_says_down() const noexcept;
+    /// Carrier watch: asks the kernel for the carrier of its interface, if nobody else tells of it. False: not so.
+    bool watch_carrier() noexcept;
     [[nodiscard]] bool link_counts() const noexcept { return link_rules_.counts; }
     [[nodiscard]] const LinkFilter &link() const noexcept { return link_; }
     /// Is it trusted since the last look and was not before, or the other way round? Asked once.
@@ -261,6 +263,7 @@ class SubDevice final : public abi::PortListener {
     LinkFilter link_;
     bool link_changed_ = false;
     bool link_events_ = false;                       ///< its driver tells of its link
+    std::atomic<bool> carrier_{true};                ///< of its interface, when it was last asked for it
     std::atomic<bool> kernel_link_{false};           ///< the kernel's word on its interface is the best there is
     std::atomic<std::uint32_t> link_events_seen_{0}; ///< how often an event told of its link
     std::atomic<std::uint32_t> link_dips_{0};        ///< how often of a link that is down

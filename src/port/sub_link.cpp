@@ -49,8 +49,24 @@ void SubDevice::on_link_change(bool up) noexcept {
 
 void SubDevice::on_carrier(bool up) noexcept {
     // pairs: sub-kernel-link (SubDevice::adopt).
-    if (kernel_link_.load(std::memory_order_relaxed))
-        on_link_change(up);
+    if (!kernel_link_.load(std::memory_order_relaxed))
+        return;
+    // What the kernel calls up has a carrier; what it calls down may have one. pairs: sub-carrier (kernel_says_down).
+    if (up)
+        carrier_.store(true, std::memory_order_relaxed);
+    on_link_change(up);
+}
+
+bool SubDevice::watch_carrier() noexcept {
+    const unsigned index = netdev();
+    // pairs: sub-kernel-link (SubDevice::adopt).
+    if (index == 0 || !kernel_link_.load(std::memory_order_relaxed))
+        return false;
+    const std::optional<bool> up = netdev_carrier(index); // not every interface can say it
+    // pairs: sub-carrier (SubDevice::kernel_says_down). If there is another interface by now, it is asked next time.
+    if (up && netdev() == index && carrier_.exchange(*up, std::memory_order_relaxed) != *up)
+        on_link_change(*up);
+    return true;
 }
 
 bool SubDevice::has_link(abi::Ethdev &ethdev) {
@@ -112,12 +128,11 @@ Clock::time_point SubDevice::look_at_link(abi::Ethdev &ethdev, Clock::time_point
 bool SubDevice::kernel_says_down() const noexcept {
     if (!kernel_link_.load(std::memory_order_relaxed)) // pairs: sub-kernel-link (SubDevice::adopt), the same thread
         return false;
-    // The carrier first: having said it, the kernel has put IFF_RUNNING right. Not every interface can say it.
-    const bool carrier = netdev_carrier(netdev()).value_or(true);
     const std::optional<unsigned> flags = netdev_flags(netdev());
     if (!flags) // also for want of a descriptor
         return has_vanished();
-    return !carrier || (*flags & (IFF_UP | IFF_RUNNING)) != (IFF_UP | IFF_RUNNING);
+    // pairs: sub-carrier (SubDevice::watch_carrier). A bool by itself: after a change there is another look.
+    return !carrier_.load(std::memory_order_relaxed) || (*flags & (IFF_UP | IFF_RUNNING)) != (IFF_UP | IFF_RUNNING);
 }
 
 } // namespace holdfast

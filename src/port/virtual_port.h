@@ -92,6 +92,11 @@ class VirtualPort final : public Keeper {
     /// the same device, are looked for at once if it may be theirs.
     void device_came(std::string_view subsystem, std::string_view kernel_name);
 
+    // ---- carrier watch
+    /// Asks the kernel for the carriers that nobody else tells of. May wait for the kernel; takes no lock. Says when to
+    /// come again at the latest.
+    Clock::time_point watch_carriers() noexcept;
+
     // ---- a thread that takes a sub-device off its bus behind our back
     bool give_up(SubDevice &sub) noexcept override;
 
