@@ -32,6 +32,7 @@ class Packets:
     sent: list = field(default_factory=list)  # time sent, by sequence number
     frames: list = field(default_factory=list)  # (arrived, sequence number, interface), by arrival
     answers: list = field(default_factory=list)  # (arrived, sequence number), by arrival
+    flooded: list = field(default_factory=list)  # time sent, by sequence number; then `answers` are these
 
     def measure(self, begin, end):
         """Measures the frames sent in [begin, end). A gap still open at the end counts up to the last frame sent."""
@@ -76,6 +77,8 @@ def read_log(path):
                 packets.sent.append(int(part[2]) / 1e9)
             elif part[0] == "F":
                 packets.frames.append((int(part[3]) / 1e9, int(part[1]), part[4]))
+            elif part[0] == "I":
+                packets.flooded.append(int(part[2]) / 1e9)
             elif part[0] == "A":
                 packets.answers.append((int(part[3]) / 1e9, int(part[1])))
             else:

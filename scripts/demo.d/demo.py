@@ -14,6 +14,8 @@ from measure import measure
 from processes import describe_exit
 from scenario import Died
 from stand import SIGNALS, Stand, interrupted
+from switch_stage import DRIVERS
+from switching import SCENARIOS, switching
 from veth_stage import VethStage
 
 CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -39,19 +41,36 @@ def parse():
         metavar="N",
         help="how long N (50) deletions and re-creations of the preferred interface take, with events and without",
     )
-    parser.add_argument("--rounds", type=int, default=4, metavar="N", help="at least 3 (default 4)")
     parser.add_argument(
-        "--rate", type=int, metavar="PPS", help="frames per second, 500 to 20000 (default 2000; --measure: 10000)"
+        "--switching",
+        type=int,
+        nargs="?",
+        const=20,
+        metavar="N",
+        help="what a switch costs, N (20) times in each scenario, beside in-tree fail-safe and bonding",
     )
+    parser.add_argument("--scenarios", metavar="A,B", help="of --switching: " + ", ".join(SCENARIOS))
+    parser.add_argument("--drivers", metavar="A,B", help="of --switching: " + ", ".join(DRIVERS))
+    parser.add_argument("--flap-runs", type=int, metavar="N", help="of --switching, if not as many as of the others")
+    parser.add_argument("--flap-at-once", type=int, default=1, metavar="N", help="so many of them side by side")
+    parser.add_argument("--flap-seconds", type=float, default=60, metavar="S", help="of --switching (default 60)")
+    parser.add_argument("--rounds", type=int, default=4, metavar="N", help="at least 3 (default 4)")
+    rate_help = "frames per second, 500 to 20000 (default 2000; --measure: 10000; at link events: 5000)"
+    parser.add_argument("--rate", type=int, metavar="PPS", help=rate_help)
     parser.add_argument(
         "--pace", type=float, default=1.5, metavar="S", help="how long traffic is watched per phase (default 1.5)"
     )
     parser.add_argument("--out", default=None, metavar="DIR", help="for logs, plot and JSON (default build/demo)")
     options = parser.parse_args()
+    options.given_rate = options.rate
     if options.rate is None:
         options.rate = 2000 if options.measure is None else 10000
     if options.measure is not None and (options.measure < 1 or options.compare or options.mayfly):
         parser.error("--measure takes at least one deletion, and neither --compare nor --mayfly")
+    if options.flap_runs is None:
+        options.flap_runs = options.switching
+    if options.switching is not None and (options.switching < 1 or options.measure or options.compare):
+        parser.error("--switching takes at least one run, and neither --compare nor --measure")
     if options.rounds < 3 or not 500 <= options.rate <= 20000 or not 0.2 <= options.pace <= 60:
         parser.error("--rounds is at least 3, --rate from 500 to 20000, --pace from 0.2 to 60")
     options.build = os.environ.get("HOLDFAST_BUILD_DIR") or os.path.join(
@@ -163,6 +182,10 @@ def main():
             if missing is not None:
                 raise LabError("nothing to measure: this machine lacks " + missing)
             return measure(options)
+        if options.switching is not None:
+            if missing is not None:
+                raise LabError("nothing to switch: this machine lacks " + missing)
+            return switching(options)
         if missing is not None or options.mayfly:
             why = "--mayfly was asked for" if missing is None else "this machine lacks " + missing
             print("demo: %s: simulated NICs (net_mayfly) instead of real packets" % why)

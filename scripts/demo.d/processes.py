@@ -70,7 +70,7 @@ class Child:
 class Testpmd(Child):
     """Debian's dpdk-testpmd at its prompt, forwarding."""
 
-    def __init__(self, prefix, vdevs, out_dir, name, modules=(), inside=(), forward="io", eal=()):
+    def __init__(self, prefix, vdevs, out_dir, name, modules=(), inside=(), forward="io", eal=(), app=()):
         self.prefix = prefix
         command = list(inside) + [
             "dpdk-testpmd",
@@ -89,6 +89,7 @@ class Testpmd(Child):
         for vdev in vdevs:
             command += ["--vdev", vdev]
         command += ["--", "-i", "--auto-start", "--forward-mode=" + forward, "--nb-cores=1", "--total-num-mbufs=8192"]
+        command += app
         self.command = command
         super().__init__(command, os.path.join(out_dir, name + ".log"))
 
@@ -131,13 +132,15 @@ class Testpmd(Child):
 class Traffic(Child):
     """The sender and the receivers."""
 
-    def __init__(self, tool, source, sinks, rate, out_dir, name, answers=True):
+    def __init__(self, tool, source, sinks, rate, out_dir, name, answers=True, flood=False):
         self.packet_log = os.path.join(out_dir, name + ".packets")
         command = [tool, "--source", source, "--log", self.packet_log, "--rate", str(rate)]
         for sink in sinks:
             command += ["--sink", sink]
         if not answers:
             command.append("--no-answers")
+        if flood:
+            command.append("--flood")
         self.start(command, os.path.join(out_dir, name + ".log"))
 
     def start(self, command, log_path):

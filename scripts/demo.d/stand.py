@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import tempfile
+import threading
 
 from lab import LabError
 from processes import Testpmd, describe_exit
@@ -97,7 +98,8 @@ class Stand:
 
     def __exit__(self, *_):
         # A second interrupt must not leave namespaces or processes behind.
-        handlers = [(number, signal.signal(number, signal.SIG_IGN)) for number in SIGNALS]
+        main = threading.current_thread() is threading.main_thread()  # others are not interrupted
+        handlers = [(number, signal.signal(number, signal.SIG_IGN)) for number in SIGNALS if main]
         self.take_down()
         for number, handler in handlers:
             signal.signal(number, handler)

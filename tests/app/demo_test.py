@@ -22,7 +22,7 @@ from lab import Lab, missing_for_lab  # noqa: E402
 from processes import Traffic  # noqa: E402
 
 
-def log_of(sent, frames, answers=()):
+def log_of(sent, frames, answers=(), flooded=()):
     """Writes a log as the traffic tool does; times in milliseconds. Returns what the analysis reads from it."""
     with tempfile.NamedTemporaryFile("w", suffix=".packets") as f:
         for seq, t in enumerate(sent):
@@ -30,7 +30,9 @@ def log_of(sent, frames, answers=()):
         for seq, t, sink in frames:
             f.write("F %d %d %d %s\n" % (seq, sent[seq] * 1000000, t * 1000000, sink))
         for seq, t in answers:
-            f.write("A %d %d %d\n" % (seq, sent[seq] * 1000000, t * 1000000))
+            f.write("A %d %d %d\n" % (seq, (flooded or sent)[seq] * 1000000, t * 1000000))
+        for seq, t in enumerate(flooded):
+            f.write("I %d %d\n" % (seq, t * 1000000))
         f.flush()
         return analysis.read_log(f.name)
 

@@ -3,13 +3,16 @@
 // holdfast_traffic: sends numbered, time-stamped frames into one interface and records where each of them comes out.
 //
 //   holdfast_traffic --source NETNS/IF --sink NETNS/IF [--sink NETNS/IF ...] --log FILE
-//                    [--rate PPS] [--size BYTES] [--no-answers]
+//                    [--rate PPS] [--size BYTES] [--no-answers | --flood]
 //
 // The far side answers: each frame that arrives at a sink goes back out of the same interface under another EtherType
-// and should arrive at the source. Runs until its stdin closes (or SIGINT, SIGTERM). On stdout, one JSON object a line:
+// and should arrive at the source. With --flood it does not; it sends numbered frames of its own under that type, each
+// of them out of all sinks, as a network that leads to both of two links. Runs until its stdin closes (or SIGINT,
+// SIGTERM). On stdout, one JSON object a line:
 //   {"event":"ready",...}   {"event":"via","if":NAME,"seq":N,"t":NS}   {"event":"counts",...}   {"event":"end",...}
 // The log has one line per fact, times in ns of CLOCK_MONOTONIC:
-//   S seq sent        F seq sent arrived sink (a frame)        A seq sent arrived (an answer)
+//   S seq sent        F seq sent arrived sink (a frame)        A seq sent arrived (an answer, or flooded)
+//   I seq sent (flooded)
 // "-" stands for the network namespace of the caller.
 
 #include "wire.h"
@@ -42,6 +45,7 @@ struct Options {
     std::uint64_t rate = 2000;
     std::size_t size = 128;
     bool answers = true;
+    bool flood = false;
 };
 
 struct Arrival {
@@ -101,8 +105,13 @@ class Traffic {
         std::printf("{\"event\":\"ready\",\"t\":%lld}\n", static_cast<long long>(now()));
         std::fflush(stdout);
         std::thread sender([this] { send(); });
+        std::thread flooder([this] {
+            if (options_.flood)
+                flood();
+        });
         report_until_stopped();
         sender.join();
+        flooder.join();
         // What is still under way when the sender ends must not count as lost.
         std::this_thread::sleep_for(std::chrono::milliseconds(300));
         drained_.store(true, std::memory_order_relaxed);
@@ -123,13 +132,48 @@ class Traffic {
         if (fd < 0)
             die("cannot open a packet socket");
         std::array<std::uint8_t, kMaxSize> frame{};
+        std::uint64_t seq = 0;
+        departures_.reserve(options_.rate * 60);
+        at_rate([&](Ns t) {
+            fill_frame(frame, kFrameType, {.magic = kMagic, .run = run_, .seq = seq, .sent = t});
+            if (!send_frame(fd, if_index, kFrameType, frame.data(), options_.size)) {
+                refused_.fetch_add(1, std::memory_order_relaxed);
+                return;
+            }
+            departures_.push_back({.seq = seq, .sent = t});
+            sent_.store(++seq, std::memory_order_relaxed);
+        });
+        close(fd);
+    }
+
+    void flood() {
+        enter_netns(options_.sinks.front().netns);
+        const int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+        if (fd < 0)
+            die("cannot open a packet socket");
+        std::array<std::uint8_t, kMaxSize> frame{};
+        flooded_.reserve(options_.rate * 60);
+        at_rate([&](Ns t) {
+            fill_frame(frame, kAnswerType, {.magic = kMagic, .run = run_, .seq = flooded_.size(), .sent = t});
+            bool left = false;
+            for (const Place &sink : options_.sinks) // which may be another interface of that name each time
+                if (const unsigned if_index = if_nametoindex(sink.interface.c_str()); if_index != 0)
+                    left = send_frame(fd, if_index, kAnswerType, frame.data(), options_.size) || left;
+            if (left)
+                flooded_.push_back({.seq = flooded_.size(), .sent = t});
+        });
+        close(fd);
+    }
+
+    template <class F> void at_rate(F act) const {
         const Ns interval = 1'000'000'000 / static_cast<Ns>(options_.rate);
+        // So that a busy machine does not delay what it measures. If that is refused, it does.
+        const sched_param first{.sched_priority = 1};
+        (void)sched_setscheduler(0, SCHED_FIFO, &first); // of this thread
         // After a pause longer than this the missed frames are skipped: sending them all at once would be a test of
         // buffers.
         const Ns most_behind = 20 * kMilli;
         Ns due = now();
-        std::uint64_t seq = 0;
-        departures_.reserve(options_.rate * 60);
         while (!stopping()) {
             const Ns t = now();
             if (t < due) {
@@ -137,15 +181,8 @@ class Traffic {
                 continue;
             }
             due = std::max(due + interval, t - most_behind);
-            fill_frame(frame, kFrameType, {.magic = kMagic, .run = run_, .seq = seq, .sent = t});
-            if (!send_frame(fd, if_index, kFrameType, frame.data(), options_.size)) {
-                refused_.fetch_add(1, std::memory_order_relaxed);
-                continue;
-            }
-            departures_.push_back({.seq = seq, .sent = t});
-            sent_.store(++seq, std::memory_order_relaxed);
+            act(t);
         }
-        close(fd);
     }
 
     void serve(FarSide &side) {
@@ -168,7 +205,7 @@ class Traffic {
                                 static_cast<long long>(r.arrived));
                     std::fflush(stdout);
                 }
-                if (!options_.answers)
+                if (!options_.answers || options_.flood)
                     return;
                 const std::uint16_t type = htons(kAnswerType);
                 std::memcpy(r.frame + offsetof(Header, type), &type, sizeof(type));
@@ -264,6 +301,8 @@ class Traffic {
         for (const Arrival &a : answers_)
             std::fprintf(file, "A %llu %lld %lld\n", static_cast<unsigned long long>(a.seq),
                          static_cast<long long>(a.sent), static_cast<long long>(a.arrived));
+        for (const Departure &d : flooded_)
+            std::fprintf(file, "I %llu %lld\n", static_cast<unsigned long long>(d.seq), static_cast<long long>(d.sent));
         if (std::fclose(file) != 0)
             die("cannot write " + options_.log);
     }
@@ -273,6 +312,7 @@ class Traffic {
     std::vector<Sink> sinks_;
     std::vector<FarSide> far_;
     std::vector<Departure> departures_;
+    std::vector<Departure> flooded_;
     std::vector<Arrival> answers_;
     std::uint64_t answers_dropped_ = 0;
     std::atomic<std::size_t> opened_{0};
@@ -284,11 +324,12 @@ class Traffic {
 };
 
 [[noreturn]] void usage(const std::string &what) {
-    std::fprintf(stderr,
-                 "holdfast_traffic: %s\nusage: holdfast_traffic --source NETNS/IF --sink NETNS/IF [--sink NETNS/IF "
-                 "...] --log FILE\n"
-                 "                        [--rate PPS (1..100000)] [--size BYTES (%zu..%zu)] [--no-answers]\n",
-                 what.c_str(), kMinSize, kMaxSize);
+    std::fprintf(
+        stderr,
+        "holdfast_traffic: %s\nusage: holdfast_traffic --source NETNS/IF --sink NETNS/IF [--sink NETNS/IF "
+        "...] --log FILE\n"
+        "                        [--rate PPS (1..100000)] [--size BYTES (%zu..%zu)] [--no-answers | --flood]\n",
+        what.c_str(), kMinSize, kMaxSize);
     std::exit(2);
 }
 
@@ -314,6 +355,10 @@ Options parse(const std::vector<std::string> &arguments) {
             options.answers = false;
             continue;
         }
+        if (name == "--flood") {
+            options.flood = true;
+            continue;
+        }
         if (i + 1 == arguments.size())
             usage("\"" + name + "\" is unknown or lacks its value");
         const std::string &value = arguments[++i];
@@ -332,6 +377,9 @@ Options parse(const std::vector<std::string> &arguments) {
     }
     if (options.source.interface.empty() || options.sinks.empty() || options.log.empty())
         usage("--source, --sink and --log are needed");
+    if (options.flood && std::any_of(options.sinks.begin(), options.sinks.end(),
+                                     [&](const Place &p) { return p.netns != options.sinks.front().netns; }))
+        usage("--flood needs all sinks in one network namespace");
     return options;
 }
 
