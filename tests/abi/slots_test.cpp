@@ -132,7 +132,8 @@ bool only_reads(std::string_view op) {
 TEST_F(Slots, EachPublicCallOnAVirtualPortEndsInTheSameOperationOfItsSubDevice) {
     constexpr const char *kName = "net_holdfast_slots";
     constexpr const char *kSub = "net_mayfly_below";
-    ASSERT_EQ(rte_vdev_init(kName, "dev(net_mayfly_below)"), 0);
+    // An announcement would be sent while something else is called.
+    ASSERT_EQ(rte_vdev_init(kName, "announce=0,dev(net_mayfly_below)"), 0);
     ASSERT_EQ(rte_eth_dev_get_port_by_name(kName, &subject_.port), 0);
     ASSERT_GE(rte_pmd_mayfly_port(kSub), 0);
 
