@@ -6,18 +6,25 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 
 from image import OWN, build
-from kit import CHECKOUT, Kit
+from kit import CHECKOUT, Kit, VmError
 from machine import PATIENCE, Machine, now
 
 sys.path.insert(0, os.path.join(CHECKOUT, "scripts", "demo.d"))
 from processes import Traffic  # noqa: E402
 
-MAC = "02:00:00:00:00:0a"  # of the virtual port and both devices, as an operator gives it to a VF and its stand-in
-FAST, BACKUP = "0000:01:00.0", "0000:02:00.0"  # where the two devices are in the guest
+# Of the virtual ports and of both devices of each, as an operator gives it to a VF and its stand-in.
+MACS = ("02:00:00:00:00:0a", "02:00:00:00:00:0b")
+# Where the devices are in the guest: those of the first port, and those of the second.
+FAST, BACKUP = "0000:01:00.0", "0000:02:00.0"
+FAST_2, BACKUP_2 = "0000:04:00.0", "0000:05:00.0"
+# Links to the network outside, a pair for each port, and the slots of their devices: fast0, backup0, fast1, backup1.
+PAIRS = ((("fast", "slot1"), ("backup", "slot2")), (("fast1", "slot4"), ("backup1", "slot5")))
 NICS = {"e1000e": ("8086", "10d3"), "igb": ("8086", "10c9"), "virtio-net-pci": ("1af4", "1041")}
 NOTHING_TO_PROBE = "0000:00:1f.6"  # an allow-list of nothing, so that EAL leaves the devices to Holdfast
+RECIPE = os.path.join(CHECKOUT, "examples", "live-migration", "qmp")
 VFIO_MODULES = "vfio_pci,vfio_iommu_type1,uio_pci_generic"
 
 
@@ -26,14 +33,22 @@ def build_dir():
     return named or os.path.join(CHECKOUT, "build", os.environ.get("HOLDFAST_IN_ENV", "native") + "-release")
 
 
+def recipe(name, **changes):
+    """A command of examples/live-migration, as (command, arguments): what operators are told is what is tried here."""
+    with open(os.path.join(RECIPE, name + ".json"), encoding="utf-8") as f:
+        step = json.load(f)
+    return step["execute"], {**step["arguments"], **changes}
+
+
 class Frames(Traffic):
     """The network outside."""
 
-    def __init__(self, links, out_dir, rate=1000):
-        self.packet_log = os.path.join(out_dir, "frames.packets")
-        self.start([os.path.join(build_dir(), "tests", "holdfast_frames"), "--to", MAC, "--log", self.packet_log]
+    def __init__(self, links, out_dir, rate=1000, pair=0):
+        name = "frames" + ("%d" % pair if pair else "")
+        self.packet_log = os.path.join(out_dir, name + ".packets")
+        self.start([os.path.join(build_dir(), "tests", "holdfast_frames"), "--to", MACS[pair], "--log", self.packet_log]
                    + ["--rate", str(rate)] + [word for link in links for word in ("--link", link)],
-                   os.path.join(out_dir, "frames.log"))
+                   os.path.join(out_dir, name + ".log"))
 
     def more(self, link, count, patience=PATIENCE):
         """Waits until so many more frames have come back over that link; False if they do not."""
@@ -50,15 +65,17 @@ class Frames(Traffic):
 class Bench:
     """One guest and its network. Ends with the block that made it."""
 
-    def __init__(self, out_dir, nic="e1000e", rate=1000):
+    def __init__(self, out_dir, nic="e1000e", rate=1000, pairs=1):
         self.out = out_dir
+        self.pairs = PAIRS[:pairs]
         self.nic = nic
         os.makedirs(out_dir, exist_ok=True)
         self.kit = Kit()
         self.sockets = tempfile.mkdtemp(prefix="holdfast-vm-", dir="/run")  # a socket's path has to be short
         self.image = os.path.join(self.sockets, "image")
         self.rate = rate
-        self.machine = self.frames = None
+        self.machine = None
+        self.networks = []  # of each pair, its frames
         self.port = None
 
     def __enter__(self):
@@ -70,9 +87,10 @@ class Bench:
         return self
 
     def __exit__(self, *_):
-        for part in (self.machine, self.frames):
-            if part is not None:
-                part.end() if part is self.machine else part.close(5.0)
+        for frames in self.networks:
+            frames.close(5.0)
+        if self.machine is not None:
+            self.machine.end()
         for name in os.listdir(self.sockets):
             if name.endswith(".log"):
                 shutil.copy(os.path.join(self.sockets, name), self.out)
@@ -89,30 +107,48 @@ class Bench:
 
     def make_machine(self, name, with_fast, incoming=None):
         devices = ["-device", "intel-iommu,intremap=on"]
-        for number in (1, 2, 3):
+        for number in range(1, 6):
             devices += ["-device", "pcie-root-port,id=slot%d,slot=%d,chassis=%d" % (number, number, number)]
-        for link in ("fast", "backup"):
+        for link in (link for pair in self.pairs for link, _ in pair):
             devices += ["-netdev", "dgram,id=%s,local.type=unix,local.path=%s,remote.type=unix,remote.path=%s"
                         % (link, self.wire(link, name), self.wire(link, name, own=True))]
-        backup = "virtio-net-pci,id=backup0,bus=slot2,netdev=backup,mac=%s,disable-legacy=on,iommu_platform=on" % MAC
-        if with_fast:
-            devices += ["-device", "%s,id=fast0,bus=slot1,netdev=fast,mac=%s" % (self.nic, MAC)]
-        devices += ["-device", backup]
+        for pair in range(len(self.pairs)):
+            for kind in ("fast", "backup") if with_fast else ("backup",):
+                words = self.device("%s%d" % (kind, pair))
+                devices += ["-device", words.pop("driver") + "".join(
+                    ",%s=%s" % (key, "on" if value is True else value) for key, value in words.items())]
         # iommu=pt: a device that is on no vfio driver sees memory as it is, as uio_pci_generic needs it.
         words = "intel_iommu=on iommu=pt hf.modules=" + VFIO_MODULES
         return Machine(name, self.sockets, self.kit, self.image, devices, words, incoming=incoming)
 
+    def device(self, name):
+        """What qemu has to be told of a device: fast0, backup0; of a second port fast1, backup1."""
+        pair = int(name[-1])
+        kind = 0 if name.startswith("fast") else 1
+        link, slot = self.pairs[pair][kind]
+        more = {"disable-legacy": "on", "iommu_platform": True} if kind else {}
+        driver = "virtio-net-pci" if kind else self.nic
+        return {"driver": driver, "id": name, "bus": slot, "netdev": link, "mac": MACS[pair], **more}
+
     # ---- traffic
 
+    @property
+    def frames(self):
+        """Those of the first port."""
+        return self.networks[0]
+
     def start_frames(self, machines=("a",)):
-        links = ["%s=%s" % (link, ",".join([self.wire(link, "", own=True)] + [self.wire(link, m) for m in machines]))
-                 for link in ("fast", "backup")]
-        self.frames = Frames(links, self.out, self.rate)
+        for number, pair in enumerate(self.pairs):
+            ways = ["%s=%s" % (link, ",".join([self.wire(link, "", own=True)] + [self.wire(link, m) for m in machines]))
+                    for link, _ in pair]
+            self.networks.append(Frames(ways, self.out, self.rate, number))
 
     def stop_frames(self):
-        frames, self.frames = self.frames, None
-        frames.finish()
-        return frames.packet_log
+        """The logs of the first port's frames and, where there is one, of the second's."""
+        networks, self.networks = self.networks, []
+        for frames in networks:
+            frames.finish()
+        return [frames.packet_log for frames in networks]
 
     # ---- the guest's devices
 
@@ -139,7 +175,7 @@ class Bench:
     def unplug(self, device="fast0"):
         """Asks for the removal; returns when that was."""
         at = now()
-        self.machine.monitor.ask("device_del", id=device)
+        self.machine.monitor.order(*recipe("unplug", id=device))
         return at
 
     def unplugged(self, since, patience, device="fast0"):
@@ -147,11 +183,35 @@ class Bench:
         at = self.machine.monitor.wait_for("DEVICE_DELETED", since, patience, device=device)
         return None if at is None else at - since
 
-    def plug(self, machine=None):
+    def plug(self, device="fast0"):
         at = now()
-        monitor = (machine or self.machine).monitor
-        monitor.ask("device_add", driver=self.nic, id="fast0", bus="slot1", netdev="fast", mac=MAC)
+        if device == "fast0":
+            self.machine.monitor.order(*recipe("plug", driver=self.nic))
+        else:
+            self.machine.monitor.order("device_add", self.device(device))
         return at
+
+    def migrate(self, name, patience=60.0):
+        """Moves the guest, without its fast devices, to a second qemu of that name: (begun, over, qemu's downtime in
+        seconds). Its own network goes on where it was."""
+        way = "unix:" + os.path.join(self.sockets, name + ".migration")
+        target = self.make_machine(name, False, way)
+        try:
+            source = self.machine.monitor
+            source.order(*recipe("parameters"))
+            begun = now()
+            source.order(*recipe("migrate", uri=way))
+            while (state := source.ask("query-migrate"))["status"] != "completed":
+                if state["status"] in ("failed", "cancelled") or now() > begun + patience:
+                    raise VmError("the migration %s: %s" % (state["status"], state.get("error-desc", "it takes long")))
+                time.sleep(0.005)
+        except BaseException:
+            target.end()
+            raise
+        over = now()
+        self.machine, source = target, self.machine
+        source.end()
+        return begun, over, state["downtime"] / 1000
 
     # ---- testpmd
 
@@ -164,7 +224,7 @@ class Bench:
         for vdev in vdevs:
             command += ["--vdev", "'%s'" % vdev]
         command += ["--", "-i", "--forward-mode=macswap", "--nb-cores=1", "--total-num-mbufs=4096", "--rxd=512"]
-        command += ["--txd=512", *options]
+        command += ["--txd=512", "--port-topology=loop", *options]
         # A session of its own, so that the terminal's signals do not reach the guest's first process.
         machine.do("setsid %s </dev/ttyS2 >/dev/ttyS2 2>&1 & echo $! >/run/testpmd.pid" % " ".join(command))
         terminal.wait_for("testpmd> ", mark)

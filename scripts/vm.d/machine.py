@@ -74,7 +74,10 @@ class Monitor(Lines):
 
     def ask(self, command, **arguments):
         """Carries out a command. In the names of arguments _ stands for -."""
-        arguments = {key.replace("_", "-"): value for key, value in arguments.items()}
+        return self.order(command, {key.replace("_", "-"): value for key, value in arguments.items()})
+
+    def order(self, command, arguments):
+        """The same with the names as they are."""
         self.write(json.dumps({"execute": command, "arguments": arguments}))
         while (answer := self.take(PATIENCE)) is None:
             pass

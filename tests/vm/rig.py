@@ -58,7 +58,7 @@ class UnderTraffic(unittest.TestCase):
     def tearDownClass(cls):
         lived = cls.bench.testpmd_lives()
         ended = cls.bench.quit_testpmd()
-        faults = paths.faults(paths.read(cls.bench.stop_frames()))
+        faults = paths.faults(paths.read(cls.bench.stop_frames()[0]))
         if not lived or not ended or faults:
             raise AssertionError("testpmd %s; frames: %s" % (
                 "died" if not lived else "ended" if ended else "does not end", faults or "in order"))
